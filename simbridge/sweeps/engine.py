@@ -41,7 +41,7 @@ TASKS_PER_WORKER = 2
 MAX_TASK_POINTS = 1000
 # Largest number of attempts at a point that was in flight when a worker died.
 MAX_ATTEMPTS = 2
-# Time between two questions to the engine whether results can still come, s.
+# Period at which the engine is asked whether results can still come, s.
 RESULT_POLL_S = 2.0
 # Weight of the newest task in the moving average of the time that a point takes.
 NEWEST_TASK_WEIGHT = 0.5
@@ -400,7 +400,10 @@ class _Dispatcher:
                 yield from self._retry()
 
     def _hand_out(self) -> Iterator[Made]:
-        """Give each worker enough tasks, and yield the points that are refused on the way."""
+        """Submit tasks until each worker has TASKS_PER_WORKER, and yield the refused points.
+
+        It ends earlier if all points were drawn, if a worker died, or if a task is done.
+        """
         workers = self._engine.workers
         while len(self.running) < TASKS_PER_WORKER * workers and not self._suspects:
             points = self._draw_points(self._choose_task_size(workers))
@@ -411,8 +414,9 @@ class _Dispatcher:
             batch = [point for point in points if not point.refused]
             if batch:
                 self._start(batch)
+
+            # Let the results be collected, and their rows written, as soon as there are any.
             if any(future.done() for future in self.running):
-                # Results are collected, and their rows written, as soon as there are any.
                 return
 
     def _choose_task_size(self, workers: int) -> int:
@@ -524,9 +528,9 @@ class _Dispatcher:
         self._point_count += len(results)
 
     def _retry(self) -> Iterator[Made]:
-        """Make the suspects again, each alone in a task, and yield them.
+        """Make each suspect again in a task of its own, and yield the suspects.
 
-        Alone, the death of a worker shows which point kills it.
+        If the worker of such a task dies, its only point is the one that kills workers.
         """
         if self._is_broken:
             # All tasks in flight were lost with the pool.
@@ -535,17 +539,20 @@ class _Dispatcher:
         waiting = deque(self._suspects)
         self._suspects = []
 
-        # Executors of one process each: without a task, and with one. As soon as a task is done,
-        # its executor gets the next; one whose process died is replaced first.
+        # Each task has an executor of a single process, so that a death affects no other task.
+        # Executors without a task are idle; the others are busy, by the future of their task. As
+        # soon as a task is done, its executor gets the next, or is replaced if its process died.
         idle = self._engine.open_single(min(len(waiting), self._engine.workers))
         busy: dict[Future[Any], Executor] = {}
         while waiting or busy:
+            # Give each idle executor a suspect.
             while waiting and idle:
                 batch = [waiting.popleft()]
                 future, executor = self._submit_alone(idle.pop(), batch)
                 busy[future] = executor
                 self.running[future] = batch
 
+            # Yield the suspects whose tasks are done.
             wait(busy, timeout=RESULT_POLL_S, return_when=FIRST_COMPLETED)
             self._engine.check()
             for future in [future for future in busy if future.done()]:
@@ -557,6 +564,7 @@ class _Dispatcher:
                 idle.append(executor)
                 yield Made(task.identity, _read_single_result(outcome), attempts=MAX_ATTEMPTS)
 
+        # Open a new pool for the other points, if the pool was lost.
         self._engine.end_single(idle)
         if self._is_broken:
             self._executor = self._engine.open()

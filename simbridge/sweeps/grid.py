@@ -130,7 +130,8 @@ class Grid:
 
     The points are all combinations of the scenarios, the listed values, the random draws and the
     seeds. Listed points may take the place of values and draws. Names and values may be written in
-    several ways; the attributes have them as they are written everywhere else.
+    several ways ("servo_gain", 300.0); the attributes have the form that they have everywhere else
+    ("servo-gain", "300").
 
     Attributes:
         scenarios: Names of scenarios, scripts, or files.
@@ -155,8 +156,11 @@ class Grid:
     plan_only: bool = False
 
     def __post_init__(self) -> None:
+        # Refuse a text that is not a range.
         for name, text in self.random.items():
             Range.of(name, text)
+
+        # Replace names and values by the form that they have everywhere else.
         grid = {parameter(name).name: _plain_texts(name, self.grid[name]) for name in self.grid}
         points = tuple(_plain_values(point) for point in self.points)
         random = {parameter(name).name: text for name, text in self.random.items()}

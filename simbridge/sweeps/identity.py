@@ -72,7 +72,7 @@ def digest(*values: object) -> str:
 
 
 def _as_plain(value: Any) -> Any:
-    """Return a value as plain data for JSON, which differ for different values."""
+    """Return a value as plain data for JSON, to be hashed: data that change with the value."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
@@ -83,6 +83,7 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_as_plain(item) for item in value]
     if isinstance(value, np.ndarray):
+        # A hash of the elements stands for them.
         content = np.ascontiguousarray(value).tobytes()
         return [str(value.dtype), list(value.shape), hashlib.sha256(content).hexdigest()]
     return _object_as_plain(value)

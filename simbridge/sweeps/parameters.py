@@ -255,7 +255,7 @@ class Choices:
 
 
 def choices(values: Mapping[str, str]) -> Choices:
-    """Return what the values of a point choose.
+    """Return the arm, solver and options that the values of a point choose.
 
     Args:
         values: Texts by the names of their parameters; an empty text stands for the default.
@@ -271,11 +271,13 @@ def choices(values: Mapping[str, str]) -> Choices:
         for name, value in parsed.items()
         if name.startswith(SOLVER)
     }
-    # Refuse a solver that does not exist, and settings that it does not have.
+
+    # Refuse a solver that does not exist, and settings that it does not have: changing its defaults
+    # raises an error then. The scenario's own solver is not known here.
     if solver:
         check_solver(solver)
     if solver in ALL_SOLVERS:
-        change_settings(ALL_SOLVERS[solver], None, settings)
+        change_settings(ALL_SOLVERS[solver], settings=None, changes=settings)
 
     return Choices(
         robot=parsed.get("robot"),

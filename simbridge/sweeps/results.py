@@ -64,6 +64,8 @@ EXTRAPOLATED_GAIN = "extrapolated_servo_gain"
 MAX_REASONS = 5
 # Largest length of a reason, characters: a user's solver may give a longer one.
 MAX_REASON_LENGTH = 2000
+# Significant digits of a figure: reading them gives exactly the number that was written.
+FIGURE_DIGITS = 17
 
 # The form of an identity: see `digest`.
 IDENTITY_PATTERN = re.compile(r"[0-9a-f]{16}")
@@ -234,13 +236,14 @@ class Results:
         Returns:
             The row.
         """
+        figures = {name: f"{value:.{FIGURE_DIGITS}g}" for name, value in result.figures.items()}
         row = {
             "identity": identity,
             "scenario": point.scenario,
             **point.values,
             "outcome": result.outcome,
             "reason": shorten(result.reason, MAX_REASON_LENGTH),
-            **{name: f"{value:.17g}" for name, value in result.figures.items()},
+            **figures,
             "schema_version": str(SCHEMA_VERSION),
             "made_by": made_by,
             "wall_s": f"{result.wall:.3f}",
@@ -250,6 +253,7 @@ class Results:
         has_new_columns = self._add_columns(row)
         self._set_row(identity, row)
 
+        # A row that needs another column changes all rows of the file.
         if has_new_columns or self._file is None:
             self._rewrite()
         else:
@@ -291,7 +295,11 @@ class Results:
         self._lines[identity] = encode_row(row.get(name, "") for name in self._columns)
 
     def _add_columns(self, names: Iterable[str]) -> bool:
-        """Add columns that are missing, in memory, and return whether any was missing."""
+        """Add the named columns that are missing to all rows in memory.
+
+        Returns:
+            Whether any was missing: the file then has to be rewritten.
+        """
         known = set(self._columns)
         new_columns = [name for name in names if name not in known]
         if not new_columns:
@@ -300,6 +308,7 @@ class Results:
         # Rows are decoded with the old columns, and encoded again with the new ones.
         rows = {identity: self.row(identity) for identity in self._lines}
 
+        # Sort the columns into their groups.
         columns = [*self._columns, *new_columns]
         parameter_columns = [name for name in columns if name in parameters()]
         figure_columns = [name for name in columns if is_figure(name)]

@@ -36,6 +36,22 @@ from simbridge.sweeps.results import Row, number
 from simbridge.sweeps.scales import is_logarithmic, scale_axis, widen_limits
 from simbridge.text import counted, significant
 
+# Size of a figure of the error over one quantity, pixels.
+FIGURE_WIDTH = 540
+FIGURE_HEIGHT = 300
+# Margins around the axes of such a figure, pixels: left, bottom, right and top.
+MARGINS = (58, 44, 16, 12)
+# Size of a map without the height of its cells, pixels.
+MAP_WIDTH = 540
+MAP_BASE_HEIGHT = 110
+# Margins around the axes of a map, pixels: left, bottom, right and top.
+MAP_MARGINS = (70, 44, 16, 12)
+# Size of a figure in parallel coordinates, pixels.
+PARALLEL_WIDTH = 1080
+PARALLEL_HEIGHT = 380
+# Margins around parallel coordinates, pixels: left, bottom, right and top.
+PARALLEL_MARGINS = (20, 60, 30, 24)
+
 # Largest number of points in a figure that draws each of them.
 MAX_DRAWN = 2000
 # Largest number of families that are drawn as lines: one for each colour.
@@ -128,7 +144,9 @@ def _draw_points(points: RankedPoints) -> list[CaptionedDrawing]:
 def _draw_lines(
     points: RankedPoints, quantity: Quantity, svg_name: str, *, has_notes: bool
 ) -> CaptionedDrawing:
-    """Draw each family's median over one parameter, with the spread of its points.
+    """Draw each family's median over one parameter, with the range of its points.
+
+    A family is the points that differ only in this parameter and in the seed.
 
     Args:
         points: The points, with one axis.
@@ -136,8 +154,8 @@ def _draw_lines(
         svg_name: Name that identifies the drawing on the page.
         has_notes: Whether the figure explains its lines in notes.
     """
-    drawing = Drawing(540, 300)
-    axes = drawing.axes(58, 44, 16, 12)
+    drawing = Drawing(FIGURE_WIDTH, FIGURE_HEIGHT)
+    axes = drawing.axes(*MARGINS)
     families = points.families()
     (name,) = points.axes
 
@@ -150,6 +168,7 @@ def _draw_lines(
     axes.set_ylim(widen_limits(axes.get_ylim()))
     axes.yaxis.set_major_formatter(plain_numbers())
 
+    # The label describes the drawing to those who cannot see it.
     extent = f"{significant(min(limits))} to {significant(max(limits))}"
     label = f"{quantity.title} over {name}: {extent}"
 
@@ -164,7 +183,7 @@ def _draw_lines(
 def _draw_family(
     axes: Axes, rows: Iterable[Row], name: str, *, quantity: Quantity, colour: str
 ) -> list[float]:
-    """Draw the median of some points over a parameter, with their spread.
+    """Draw the median of some points over a parameter, with their range.
 
     Args:
         axes: Axes of the drawing.
@@ -263,8 +282,9 @@ def _draw_map(
         errors: Errors (len(ys), len(xs)), in the unit of the figure; NaN where there is no point.
         norm: Normalization of the errors for the scale of colours, to 0 to 1.
     """
-    drawing = Drawing(540, 110 + CELL_HEIGHT * min(len(ys), MAX_FULL_ROWS))
-    axes = drawing.axes(70, 44, 16, 12)
+    height = MAP_BASE_HEIGHT + CELL_HEIGHT * min(len(ys), MAX_FULL_ROWS)
+    drawing = Drawing(MAP_WIDTH, height)
+    axes = drawing.axes(*MAP_MARGINS)
     axes.grid(False)
     axes.pcolormesh(
         np.ma.masked_invalid(errors), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0
@@ -297,8 +317,8 @@ def _draw_parallel(points: RankedPoints) -> CaptionedDrawing:
     parallel_axes = _make_parallel_axes(points, rows, errors)
     names = [*points.labels, *points.axes]
 
-    drawing = Drawing(1080, 380)
-    axes = drawing.axes(20, 60, 30, 24)
+    drawing = Drawing(PARALLEL_WIDTH, PARALLEL_HEIGHT)
+    axes = drawing.axes(*PARALLEL_MARGINS)
     axes.grid(False)
 
     # The lines, the largest error first, so that the best lie on top.
@@ -375,8 +395,8 @@ def _draw_front(points: RankedPoints, name: str, front: Sequence[Row]) -> Captio
     errors = [ERROR.value(row) for row in rows]
 
     # A dot for each point, and the front as a line of steps.
-    drawing = Drawing(540, 300)
-    axes = drawing.axes(58, 44, 16, 12)
+    drawing = Drawing(FIGURE_WIDTH, FIGURE_HEIGHT)
+    axes = drawing.axes(*MARGINS)
     axes.plot(
         [rival.value(row) for row in rows],
         errors,
