@@ -68,6 +68,9 @@ MAX_SOLVER_SAMPLES = 1000
 # The error to which a solver responds, m and rad: small enough for the response to be linear, large
 # enough for rounding not to matter.
 SMALL_ERROR = 1e-5
+# Width of the plot for each matrix, and height of the plot, inches.
+MATRIX_WIDTH = 2.9
+PLOT_HEIGHT = 8.2
 # Top of the scale of colours of a matrix, as a multiple of its largest entry.
 COLOUR_TOP = 1.15
 # Fraction of the largest entry above which an entry is written in white on its dark cell.
@@ -316,10 +319,10 @@ def _rows(statistics: Mapping[str, MatrixStatistics]) -> list[tuple[str, ...]]:
 
 
 def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
-    """Return a plot with a column per matrix.
+    """Return a plot with a column for each matrix.
 
-    Each column has the mean, the variance and the standard deviation of the entries; all matrices
-    of a row have the same scale of colours.
+    The rows are the mean, the variance and the standard deviation of the entries. All panels of a
+    row have the same scale of colours.
     """
     panel_rows = {
         "Mean": [matrix.mean for matrix in statistics.values()],
@@ -328,7 +331,7 @@ def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
     }
 
     def draw(figure: Figure) -> None:
-        """Draw all matrices into an empty figure."""
+        """Draw the panels into an empty figure."""
         panels = figure.subplots(len(panel_rows), len(statistics), squeeze=False)
         for row, (title, matrices) in zip(panels, panel_rows.items(), strict=True):
             largest = max(float(matrix.max()) for matrix in matrices)
@@ -338,7 +341,7 @@ def _plot(statistics: Mapping[str, MatrixStatistics]) -> Plot:
         for axes, name in zip(panels[0], statistics, strict=True):
             axes.set_title(FORMULAS.get(name, name))
 
-    return Plot(2.9 * len(statistics), 8.2, draw)
+    return Plot(MATRIX_WIDTH * len(statistics), PLOT_HEIGHT, draw)
 
 
 def _draw_matrix(axes: Axes, matrix: Array, largest: float) -> None:

@@ -33,7 +33,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.shapes import corners
 
-# Distance from the goal that counts as arrived, m.
+# Distance from the goal at which the tool has arrived, m.
 ARRIVED = 0.001
 # Number of steps from corner to corner in the paper.
 PAPER_STEPS = 1000
@@ -54,6 +54,10 @@ EXPECTED = (
     within("jacobian-transpose, last 1 mm, iterations", 45_000, 500, KDL),
 )
 
+# Width of the plot for each solver, width of its labels on the left, and height, inches.
+SOLVER_WIDTH = 3.1
+LABEL_WIDTH = 0.6
+PLOT_HEIGHT = 3.9
 # Headings of the table of results.
 COLUMNS = ("solver", "edge", "deviation, mm", "iterations to 1 mm")
 
@@ -132,9 +136,12 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
 
 def run(parameters: InterpolationParameters) -> Outcome:
     """Run the experiment."""
+    # A single kp is the stiffness of the translation; a tenth of it applies to the rotation.
     arm = choose_arm(parameters)
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
     solvers = make_solvers(arm.robot, parameters.solver, **settings)
+
+    # Move every solver along the edges of a square that the arm can follow.
     layout = choose_layout(arm.robot)
     edges = measure(arm.robot, solvers, layout, parameters.steps)
 
@@ -188,9 +195,9 @@ def _rows(edges: Mapping[str, list[Edge]]) -> list[tuple[str, ...]]:
 
 
 def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
-    """Return a plot with a square per solver, seen from above.
+    """Return a plot with a square for each solver, seen from above.
 
-    It has a dot per step: the farther apart the dots, the faster the tool.
+    It has a dot for each step: the farther apart the dots, the faster the tool.
     """
 
     def draw(figure: Figure) -> None:
@@ -211,4 +218,4 @@ def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
             axes.set_xlabel("x, m")
         panels[0].set_ylabel("y, m")
 
-    return Plot(0.6 + 3.1 * len(edges), 3.9, draw)
+    return Plot(LABEL_WIDTH + SOLVER_WIDTH * len(edges), PLOT_HEIGHT, draw)

@@ -41,7 +41,7 @@ MAX_DEVIATION = 0.005
 SHRINKING = 0.8
 # Largest number of sizes that are tried.
 MAX_SIZES = 14
-# The components of a position that the motion along a square needs: x and y.
+# The components x and y of a position, which a motion along a square needs.
 HORIZONTAL = slice(2)
 
 
@@ -153,8 +153,8 @@ def choose_layout(robot: Robot) -> SquareLayout:
         if _can_follow(robot, layout, _solve_near_home(robot, layout.first_target)):
             return layout
 
-    what = "follow a square, either in front of its base or around its tool"
-    raise _no_layout(robot, home, what, HORIZONTAL)
+    motion = "follow a square, either in front of its base or around its tool"
+    raise _make_layout_error(robot, home, motion, HORIZONTAL)
 
 
 def step_target(robot: Robot) -> tuple[Array, str]:
@@ -171,10 +171,10 @@ def step_target(robot: Robot) -> tuple[Array, str]:
     size = paper_size(robot)
     home = tool_path(robot, robot.home[None])[0]
     full_scale, *smaller_scales = _list_scales(size.scale)
-    # On an arm that cannot leave its plane the step has no component along z.
+    # `up` is 0 on an arm that cannot leave its plane: its step has no component along z.
     step = PAPER_STEP * (1.0, 1.0, size.up)
 
-    # The full step may end in another posture than a motion from home leads to.
+    # The full step may end in a posture that no motion from home leads to.
     target = _shift_pose(home, full_scale * step)
     if solve_posture(robot, target) is not None:
         return target, ""
@@ -187,10 +187,11 @@ def step_target(robot: Robot) -> tuple[Array, str]:
             note = f"{robot.name} cannot take a step of full size: this one is {length} mm."
             return target, note
 
-    what = "take the experiment's step, (-0.25, -0.75, 0.35) m or a shorter one"
-    # The components of a position that the step needs: x and y, and z unless it stays level.
-    components = slice(3) if size.up else slice(2)
-    raise _no_layout(robot, home, what, components)
+    # Say why not even a short step is possible. It needs x and y, and z unless it stays level.
+    shifts = ", ".join(f"{shift:g}" for shift in PAPER_STEP)
+    motion = f"take the experiment's step, ({shifts}) m or a shorter one"
+    components = slice(3) if size.up else HORIZONTAL
+    raise _make_layout_error(robot, home, motion, components)
 
 
 def _shift_pose(start: Array, offset: Array) -> Array:
@@ -229,16 +230,17 @@ def _can_follow(robot: Robot, layout: SquareLayout, start: Array | None) -> bool
     return bool(is_close and is_aligned) and within_limits(robot, joints)
 
 
-def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOutOfReach:
+def _make_layout_error(robot: Robot, home: Array, motion: str, needed: slice) -> TargetOutOfReach:
     """Return the error that says why an arm cannot take part, and what to do.
 
     Args:
         robot: The arm.
-        home: Pose of the tool at home (7,).
-        what: What the arm cannot do, as the rest of a sentence.
-        needed: The components of a position that this needs.
+        home: Pose of the tool at home (7,), in base_link.
+        motion: The motion that the arm cannot make, as a phrase that begins with a verb.
+        needed: The components of a position that the motion needs.
     """
-    # The tasks whose directions the joints control all at a time, and those that require less.
+    # The tasks whose directions the joints control all at a time, and those among them that require
+    # less than the arm's own task.
     tasks = list(TASK_ROWS)
     possible = []
     for task in tasks:
@@ -270,7 +272,7 @@ def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOut
         advice = "Start elsewhere with --home"
         advice += f", or {less}." if weaker else "."
     return TargetOutOfReach(
-        f"{robot.name} cannot {what}: {reason}. {advice}",
+        f"{robot.name} cannot {motion}: {reason}. {advice}",
         sample=0,
         time=0.0,
         distance=math.nan,

@@ -26,16 +26,20 @@ EXTENSIONS = (1.02, 1.05, 1.1, 1.2, 1.5)
 
 
 def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
-    """Return the sets of single poses for an arm.
+    """Return the sets of single poses for an arm, each with random starts.
+
+    The same seed gives the same sets, since all random numbers are drawn in the order of the sets.
 
     Args:
         robot: The arm.
         seed: Seed of poses and starts.
         notes: List of notes, to which one is appended if a set is left out.
     """
-    # The second number makes a stream of random numbers that differs from the one of the solvers'
-    # restarts: otherwise the first postures would be those from which solvers restart.
+    # The 1 keeps these random numbers apart from those of the solvers' restarts: with equal ones,
+    # the first postures would be those from which solvers restart.
     random = np.random.default_rng((seed, 1))
+
+    # Poses at random joint positions.
     targets = tool_path(robot, random_joints(robot, RANDOM_POSES, random))
     starts = random_joints(robot, RANDOM_POSES, random)
     sets = [
@@ -55,13 +59,14 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
     postures = random_joints(robot, TRIED_POSTURES, random)
     ratios = dexterity(robot, postures)
     most_singular = np.argsort(ratios)[:SINGULAR_POSES]
+    largest_ratio = float(ratios[most_singular[-1]])
     sets.append(
         PoseSet(
             name="near_singularities",
             description=(
                 f"The {SINGULAR_POSES} of {TRIED_POSTURES} such poses that are nearest to a "
                 "singularity: the smallest singular value of the Jacobian is at most "
-                f"{significant(float(ratios[most_singular[-1]]), 2)} of the largest."
+                f"{significant(largest_ratio, digits=2)} of the largest."
             ),
             targets=tool_path(robot, postures[most_singular]),
             starts=random_joints(robot, SINGULAR_POSES, random),
@@ -69,6 +74,7 @@ def make_pose_sets(robot: Robot, seed: int, notes: list[str]) -> list[PoseSet]:
         )
     )
 
+    # Poses just beyond the reach of the arm.
     out_of_reach = _find_poses_out_of_reach(robot, postures)
     if len(out_of_reach):
         sets.append(

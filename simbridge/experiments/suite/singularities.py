@@ -138,7 +138,7 @@ def _find_line(stage: Stage, part: str, joints: range) -> Motion | None:
 def _make_motion(
     stage: Stage, part: str, line: SingularLine, *, start: Array, distance: float
 ) -> Motion:
-    """Return the motion along a line.
+    """Return the motion along a line, all of which the arm can follow.
 
     Args:
         stage: The arm.
@@ -148,15 +148,15 @@ def _make_motion(
         distance: Distance of the joints from the singular posture at the nearest pose, rad.
     """
     targets = line.targets(stage)
-    length = float(np.linalg.norm(line.shift))
-    rest_of_way = "and back" if line.leads_back else "and on beyond it"
+    length_to_nearest = float(np.linalg.norm(line.shift))
+    continuation = "and back" if line.leads_back else "and on beyond it"
     return Motion(
         name=f"{part}_singularity",
         group="tracking",
         description=(
-            f"A straight line over {plain(1e3 * length)} mm to where the nearest singular posture "
-            f"of the {part} is {significant(math.degrees(distance), 2)} degrees away, "
-            f"{rest_of_way}."
+            f"A straight line over {plain(1e3 * length_to_nearest)} mm to where the nearest "
+            f"singular posture of the {part} is {significant(math.degrees(distance), digits=2)} "
+            f"degrees away, {continuation}."
         ),
         targets=targets,
         start=start,

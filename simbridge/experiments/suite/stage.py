@@ -39,8 +39,8 @@ class Stage:
         centre: Centre of the motions (3,), in base_link, m.
         orientation: Orientation of the tool (4,), a unit quaternion.
         lift: Factor of vertical shifts: 1, or 0 if the arm cannot raise its tool.
-        turns: Factor of rotations about each axis of base_link (3,): 1, or 0 if the arm cannot turn
-            its tool about it.
+        turns: Factors (3,) of rotations about the axes of base_link: 1, or 0 for an axis about
+            which the arm cannot turn its tool.
         solver: Solver that decides which poses can be reached, and from which joint positions a
             motion begins, for all solvers that are compared.
     """
@@ -102,6 +102,7 @@ def set_stage(robot: Robot) -> Stage:
     Raises:
         TargetOutOfReach: The arm can follow no motion, not even a small square around its tool.
     """
+    # Begin with a stage whose motions neither rise nor turn, until the arm is known to be able to.
     layout = choose_layout(robot)
     stage = Stage(
         robot=robot,
@@ -113,7 +114,7 @@ def set_stage(robot: Robot) -> Stage:
         solver=fallback_solver(robot, robot.task),
     )
 
-    # Try to raise the tool, and to turn it about each axis.
+    # Try to raise the tool at the centre, and to turn it there about each axis of base_link.
     raised = stage.central_pose
     raised[2] += TRIED_SHIFT * stage.scale
     lift = 0.0 if stage.solve(raised) is None else 1.0
