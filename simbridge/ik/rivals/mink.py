@@ -18,6 +18,9 @@ from simbridge.ik.rivals.rival import Rival, RivalParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
+# Number of directions of a pose; an arm with more joints is redundant.
+TASK_DIRECTIONS = 6
+
 
 @dataclass(frozen=True)
 class MinkParameters(RivalParameters):
@@ -48,30 +51,39 @@ class Mink(Rival):
         model = make_chain(self.modules["mujoco"], self.robot)
         self._configuration = mink.Configuration(model)
 
+        # The limits of positions, which the model states, and of velocities, rad/s or m/s.
         speeds = dict(zip(self.robot.joint_names, self.robot.max_velocity.tolist(), strict=True))
         self._limits = [mink.ConfigurationLimit(model), mink.VelocityLimit(model, speeds)]
 
+        # The pose of the TCP, with the costs of the example and its whole error to be removed (gain
+        # 1). The TCP is a site of MuJoCo's model: a frame fixed to a body.
         self._pose = mink.FrameTask(
             TCP,
-            "site",
+            frame_type="site",
             position_cost=1.0,
             orientation_cost=ORIENTATION_COSTS[self.task],
             gain=1.0,
             lm_damping=self.settings.lm_damping,
         )
+
+        # A posture to stay near, for an arm whose pose leaves its joints free.
         self._posture = mink.PostureTask(model, self.settings.posture_cost)
-        self._tasks = [self._pose, self._posture] if self.robot.n > 6 else [self._pose]
+        is_redundant = self.robot.n > TASK_DIRECTIONS
+        self._tasks = [self._pose, self._posture] if is_redundant else [self._pose]
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:
+        # Stay near the posture in which the present motion began.
         self._configuration.update(q)
         self._pose.set_target(self._mink.SE3.from_matrix(target.homogeneous))
         self._posture.set_target(self.start)
+
+        # The joint velocities, rad/s or m/s, for one control period.
         velocity = self._mink.solve_ik(
             self._configuration,
             self._tasks,
-            self.period,
-            "daqp",
-            self.settings.joint_damping,
+            dt=self.period,
+            solver="daqp",
+            damping=self.settings.joint_damping,
             limits=self._limits,
         )
         return q + self.period * velocity

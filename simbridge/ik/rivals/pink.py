@@ -47,8 +47,12 @@ class Pink(Rival):
         # Pink adds attributes to the model that it is given.
         model = self.robot.model.copy()
         self._configuration = self._pink.Configuration(model, model.createData(), self.robot.home)
-        costs = (1.0, ORIENTATION_COSTS[self.task], self.settings.lm_damping)
-        self._pose = self._pink.FrameTask("tcp", *costs)
+        self._pose = self._pink.FrameTask(
+            "tcp",
+            position_cost=1.0,
+            orientation_cost=ORIENTATION_COSTS[self.task],
+            lm_damping=self.settings.lm_damping,
+        )
         self._posture = self._pink.PostureTask(cost=self.settings.posture_cost)
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:

@@ -50,17 +50,22 @@ class PinocchioClik(Rival):
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         for _ in range(self.settings.max_iterations):
-            # The error is the twist from the tool to the target, in the frame of the tool.
+            # The error is the twist (6,) that takes the tool to the target, in the tool's frame, m
+            # and rad.
             pin.framesForwardKinematics(self._model, self._data, q)
             offset = self._data.oMf[self._tcp].actInv(target)
             error = pin.log(offset).vector
             if np.linalg.norm(error) < self.settings.tolerance:
                 return q
 
-            # Its derivative with respect to the joints, and the damped least-squares step.
+            # Minus the derivative of the error with respect to the joints (6, n): the tool's motion
+            # towards the target reduces the error.
             tool_jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
             jacobian = pin.Jlog6(offset.inverse()) @ tool_jacobian
-            gram = jacobian @ jacobian.T + DAMPING * np.eye(6)
-            velocity = jacobian.T @ np.linalg.solve(gram, error)
-            q = pin.integrate(self._model, q, velocity * self.settings.step)
+
+            # The damped least-squares step would remove the whole error, to first order; only a
+            # part of it is taken.
+            damped_gram = jacobian @ jacobian.T + DAMPING * np.eye(6)
+            full_step = jacobian.T @ np.linalg.solve(damped_gram, error)
+            q = pin.integrate(self._model, q, full_step * self.settings.step)
         return None
