@@ -25,6 +25,7 @@ HASH_DIGITS = 24
 # How long a process waits for another that compiles the same, s. Longer than any kernel takes, but
 # the other may be stopped.
 LONGEST_WAIT_S = 60.0
+# Time between two attempts to get the lock, s.
 WAIT_STEP_S = 0.05
 
 
@@ -124,21 +125,25 @@ def _keep_text(name: str, text: str) -> Path:
     """
     directory = cache_directory()
     try:
-        return _write(directory / name, text)
+        return _write_whole(directory / name, text)
     except OSError as error:
         warn_not_kept(directory, error.strerror)
 
     try:
-        return _write(Path(_temporary_directory().name, name), text)
+        return _write_whole(Path(_temporary_directory().name, name), text)
     except OSError:
         # Without any file, the text is still compiled, under this name.
         return Path(name)
 
 
-def _write(path: Path, text: str) -> Path:
-    """Write a file as a whole, unless it has this text already.
+def _write_whole(path: Path, text: str) -> Path:
+    """Write a file unless it has this text already, and return its path.
 
-    Processes may write the same file at the same time.
+    A process never reads a part of the file, even if several write it at the same time: each writes
+    a file of its own, which then takes the place of the file.
+
+    Raises:
+        OSError: The file cannot be written.
     """
     try:
         if path.read_text("utf-8") == text:
@@ -146,14 +151,16 @@ def _write(path: Path, text: str) -> Path:
     except (OSError, UnicodeDecodeError):
         pass
 
+    # Kept files are run as code, so only the user may write into the directory.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.utime(unfinished, (MODIFICATION_TIME_S, MODIFICATION_TIME_S))
         os.replace(unfinished, path)
     except BaseException:
+        # An interrupt leaves no unfinished file behind, either.
         os.unlink(unfinished)
         raise
     return path

@@ -83,16 +83,23 @@ def runs_python() -> bool:
 def python_function(program: KernelProgram, name: str) -> Callable[..., Any]:
     """Return a function of a program as plain Python, in which a debugger stops.
 
-    The function is that of the program's module, without numba. Plain functions have their original
-    code, so that a debugger shows their original file and lines; generated functions are shown in
-    the module's file in the cache directory.
+    A debugger shows generated functions in the module's file in the cache directory, and all others
+    in the files that they come from.
+
+    Args:
+        program: The program.
+        name: Name of the function.
     """
+    # Load the program's module without numba. Its copies of functions get the code objects of the
+    # originals, which name the original file and lines.
     module = load_module(program.python_text)
     for function_name, original in program.functions.items():
         vars(module)[function_name].__code__ = original.__code__
     function = getattr(module, name)
 
     def call(*arguments: Any) -> Any:
+        """Call the function as compiled code is called."""
+        # Compiled code reads the fields of a record as attributes.
         values = [with_attributes(item) if _are_records(item) else item for item in arguments]
         # A division by zero gives infinity, as in compiled code.
         with np.errstate(all="ignore"):
@@ -102,6 +109,7 @@ def python_function(program: KernelProgram, name: str) -> Callable[..., Any]:
 
 
 def _are_records(value: Any) -> bool:
+    """Return whether a value is an array of records: see `simbridge.kernels.records`."""
     return isinstance(value, np.ndarray) and value.dtype.names is not None
 
 
@@ -114,7 +122,7 @@ def _compile(
         program: The program.
         name: Name of the function.
         purpose: What the function is part of, for the notice about compiling.
-        arguments: Arguments of the function.
+        arguments: Arguments of the first call, whose types all later ones must have.
 
     Raises:
         UncompilableCode: Numba cannot compile it.
@@ -127,10 +135,13 @@ def _compile(
     except numba.errors.NumbaError as error:
         raise UncompilableCode(name, str(error)) from error
     except (OSError, RuntimeError):
-        # Numba has no directory that it can write to.
+        # Numba has no directory that it can write to, so the machine code cannot be kept. (It says
+        # so by a RuntimeError.)
         _report_compiling(purpose)
         function = getattr(load_module(program.text), name)
         dispatcher = _compile_anew(function, signature, keep=False)
+
+    # A call with arguments of other types is an error, not a reason to compile again.
     dispatcher.disable_compile()
     compiled: Callable[..., Any] = dispatcher
     return compiled
@@ -141,17 +152,29 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
 
     If the machine code cannot be kept, or if the kept file is damaged, the function is compiled
     anew.
+
+    Args:
+        program: The program.
+        name: Name of the function.
+        signature: Numba's types of the arguments.
+        purpose: What the function is part of, for the notice about compiling.
+
+    Raises:
+        NumbaError: Numba cannot compile the function.
+        OSError, RuntimeError: Numba has no directory that it can write to.
     """
     import numba  # noqa: PLC0415 (see `_compile`)
 
     module = load_module(program.text)
     function = getattr(module, name)
     dispatcher = numba.njit(cache=True, **OPTIONS)(function)
+    # The files in which numba keeps machine code: an index (.nbi), and the code (.nbc).
     directory = Path(dispatcher.stats.cache_path)
-    machine_code = f"{module.__name__}.{name}-*.nb?"
+    kept_files = f"{module.__name__}.{name}-*.nb?"
 
+    # Load the machine code. Otherwise compile the function, in one process at a time.
     try:
-        if any(directory.glob(machine_code)):
+        if any(directory.glob(kept_files)):
             _load_machine_code(dispatcher, signature)
         else:
             _report_compiling(purpose)
@@ -159,17 +182,20 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
             with compile_once(module):
                 dispatcher.compile(signature)
     except OSError as error:
+        # The cache cannot be read or written; the function may be compiled all the same.
         warn_not_kept(directory, error.strerror)
     except numba.errors.NumbaError:
+        # The function itself is at fault, not the cache.
         raise
     except Exception:
-        # The kept file is damaged. Any other error is raised again by compiling without the file.
+        # A damaged file may cause any error when it is unpickled. If the error has another cause,
+        # it is raised again when the function is compiled without the file.
         _report_compiling(purpose)
-        for file in directory.glob(machine_code):
+        for file in directory.glob(kept_files):
             file.unlink(missing_ok=True)
         dispatcher = _compile_anew(function, signature, keep=True)
 
-    # The error of the cache may have come before the function was compiled.
+    # After an OSError that came before the function was compiled, compile it without the cache.
     if not dispatcher.signatures:
         dispatcher = _compile_anew(function, signature, keep=False)
     return dispatcher
@@ -190,7 +216,14 @@ def _load_machine_code(dispatcher: Any, signature: Any) -> None:
                 raise
 
 
-def _compile_anew(function: Callable[..., Any], signature: Any, keep: bool) -> Any:
+def _compile_anew(function: Callable[..., Any], signature: Any, *, keep: bool) -> Any:
+    """Compile a function with numba, and return it.
+
+    Args:
+        function: A function of a program's module.
+        signature: Numba's types of the arguments.
+        keep: Whether to keep the machine code in the cache.
+    """
     import numba  # noqa: PLC0415 (see `_compile`)
 
     dispatcher = numba.njit(cache=keep, **OPTIONS)(function)

@@ -184,6 +184,7 @@ def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]
         trace: Trace of the function.
         results: The target of each assignment as Python text, and the expression of its value.
     """
+    # The target of each assignment, and the index of the operation whose result it gets.
     targets = [(target, trace.index(value)) for target, value in results]
 
     # Find the operations that the results need. Operands come before the operations that use them.
@@ -192,15 +193,18 @@ def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]
         if index in needed:
             needed.update(trace.operations[index].operands)
 
-    # The text by which later lines refer to the result of each operation.
+    # Write a line for each of these operations, unless later lines can repeat its text: they refer
+    # to its result by this text, or by the variable to which the line assigns it.
     references: dict[int, str] = {}
     lines = []
     for index in sorted(needed):
         operation = trace.operations[index]
         value = _python_text(operation, [references[operand] for operand in operation.operands])
-        # Constants and number arguments are repeated wherever they are used. Elements of arrays are
-        # read once, before any is written.
-        is_repeated = operation.kind == "name" and not value.endswith("]")
+
+        # Constants and numbers among the arguments are repeated wherever they are used. Elements of
+        # arrays, "q[0]", are read once, before any is written.
+        is_array_element = value.endswith("]")
+        is_repeated = operation.kind == "name" and not is_array_element
         if is_repeated:
             references[index] = value
         else:
