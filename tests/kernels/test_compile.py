@@ -267,7 +267,8 @@ def test_uncompilable_code_has_numbas_reason():
     assert caught.value.name == "f"
 
 
-# Counts the lines of the loop's own file that are run while a solver takes a step.
+# Counts the lines of the loop's own file that are run while a solver takes a step: those at which a
+# debugger stops. Prints them and the joint positions.
 TRACED = """
 import sys
 import numpy as np
@@ -291,24 +292,14 @@ print(len(set(lines)), solver.q.tobytes().hex())
 """
 
 
-def step_in_process(python):
-    """The number of lines that a debugger sees, and the joint positions after a step."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED],
-        env={**os.environ, "SIMBRIDGE_PYTHON_KERNELS": python},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines, q = done.stdout.split()
-    return int(lines), q
-
-
 def test_a_debugger_stops_in_python_kernels():
-    lines, q = step_in_process("1")
-    compiled_lines, compiled_q = step_in_process("0")
+    python, compiled = run_forked(
+        [(TRACED, {"SIMBRIDGE_PYTHON_KERNELS": switch}) for switch in ("1", "0")]
+    )
 
-    assert lines > 20
-    assert compiled_lines == 0
+    lines, q = python[0].split()
+    compiled_lines, compiled_q = compiled[0].split()
+    assert int(lines) > 20
+    assert int(compiled_lines) == 0
     # To the last bit.
     assert q == compiled_q
