@@ -13,21 +13,17 @@ import pinocchio as pin
 
 from simbridge.ik.checks import NOT_NEGATIVE
 from simbridge.ik.parameters import setting
-from simbridge.ik.rivals.rival import Rival, RivalParameters
+from simbridge.ik.rivals.frame_task import FrameTaskParameters
+from simbridge.ik.rivals.rival import Rival
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Cost of a radian about x, y and z of the tool, by task.
-ORIENTATION_COSTS = {"pose": (1.0, 1.0, 1.0), "axis": (1.0, 1.0, 0.0), "position": (0.0, 0.0, 0.0)}
-
 
 @dataclass(frozen=True)
-class PinkParameters(RivalParameters):
+class PinkParameters(FrameTaskParameters):
     """Settings of Pink."""
 
     packages = (("pink", "pin-pink"), ("daqp", "daqp"))
-    lm_damping: float = setting(1.0, NOT_NEGATIVE)
-    """Levenberg-Marquardt damping of the pose, in proportion to its squared error."""
     posture_cost: float = setting(1e-3, NOT_NEGATIVE)
     """Cost of a radian away from the first joints, where a metre or radian at the tool costs 1."""
 
@@ -47,12 +43,7 @@ class Pink(Rival):
         # Pink adds attributes to the model that it is given.
         model = self.robot.model.copy()
         self._configuration = self._pink.Configuration(model, model.createData(), self.robot.home)
-        self._pose = self._pink.FrameTask(
-            "tcp",
-            position_cost=1.0,
-            orientation_cost=ORIENTATION_COSTS[self.task],
-            lm_damping=self.settings.lm_damping,
-        )
+        self._pose = self._pink.FrameTask("tcp", **self.settings.costs)
         self._posture = self._pink.PostureTask(cost=self.settings.posture_cost)
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:

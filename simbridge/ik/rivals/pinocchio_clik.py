@@ -1,8 +1,4 @@
-"""Pinocchio's closed-loop inverse kinematics (CLIK), repeated until the pose is attained.
-
-It is `examples/inverse-kinematics.py` in Pinocchio's repository
-(https://github.com/stack-of-tasks/pinocchio), for the TCP instead of a joint.
-"""
+"""CLIK, as `examples/inverse-kinematics.py` of github.com/stack-of-tasks/pinocchio shows it."""
 
 from __future__ import annotations
 
@@ -16,9 +12,6 @@ from simbridge.ik.parameters import setting
 from simbridge.ik.rivals.rival import Rival, RivalParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-
-# Damping of the example, added to the diagonal of J J^T.
-DAMPING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class PinocchioClikParameters(RivalParameters):
 
 
 class PinocchioClik(Rival):
-    """Pinocchio's CLIK. Settings: see `PinocchioClikParameters`."""
+    """Closed-loop inverse kinematics of the TCP. Settings: see `PinocchioClikParameters`."""
 
     name = "pinocchio-clik"
     Parameters = PinocchioClikParameters
@@ -50,22 +43,18 @@ class PinocchioClik(Rival):
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         for _ in range(self.settings.max_iterations):
-            # The error is the twist (6,) that takes the tool to the target, in the tool's frame, m
-            # and rad.
+            # The error is the twist (6,) that takes the tool to the target, in the tool's frame.
             pin.framesForwardKinematics(self._model, self._data, q)
             offset = self._data.oMf[self._tcp].actInv(target)
             error = pin.log(offset).vector
             if np.linalg.norm(error) < self.settings.tolerance:
                 return q
 
-            # Minus the derivative of the error with respect to the joints (6, n): the tool's motion
-            # towards the target reduces the error.
+            # Minus the derivative of the error with respect to the joints (6, n).
             tool_jacobian = pin.computeFrameJacobian(self._model, self._data, q, self._tcp)
             jacobian = pin.Jlog6(offset.inverse()) @ tool_jacobian
-
-            # The damped least-squares step would remove the whole error, to first order; only a
-            # part of it is taken.
-            damped_gram = jacobian @ jacobian.T + DAMPING * np.eye(6)
+            # The damped least-squares step, of which only a part is taken.
+            damped_gram = jacobian @ jacobian.T + 1e-12 * np.eye(6)
             full_step = jacobian.T @ np.linalg.solve(damped_gram, error)
             q = pin.integrate(self._model, q, full_step * self.settings.step)
         return None

@@ -6,7 +6,6 @@ repository, https://github.com/bulletphysics/bullet3) describes regular, not nul
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 from functools import partial
 
@@ -45,13 +44,11 @@ class PybulletIK(Rival):
 
     def load_arm(self) -> None:
         bullet = self.modules["pybullet"]
-        arm = load_chain(bullet, self.robot)
-        weakref.finalize(self, bullet.disconnect, arm["physicsClientId"])
         self._ik = partial(
             bullet.calculateInverseKinematics,
             maxNumIterations=self.settings.max_iterations,
             residualThreshold=self.settings.residual,
-            **arm,
+            **load_chain(bullet, self.robot, self),
         )
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array:

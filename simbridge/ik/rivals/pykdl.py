@@ -7,11 +7,11 @@ settings.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
+from simbridge.ik.rivals.kdl_chain import make_chain, make_frame
 from simbridge.ik.rivals.rival import Rival, RivalParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -37,24 +37,10 @@ class PyKDL(Rival):
     tasks = ("pose",)
 
     def load_arm(self) -> None:
-        kdl = self.modules["PyKDL"]
-        self._kdl = kdl
+        self._kdl = self.modules["PyKDL"]
         # The solver only refers to the chain, so the chain must be kept.
-        chain = kdl.Chain()
-        self._chain = chain
-
-        # A segment of KDL is a joint, followed by the placement of the next one.
-        first, *others = self.robot.placements
-        chain.addSegment(kdl.Segment(kdl.Joint(kdl.Joint.Fixed), self._frame(first)))
-        for joint, placement in zip(self.robot.joints, others, strict=True):
-            axis = kdl.Joint.TransZ if joint.kind == "prismatic" else kdl.Joint.RotZ
-            chain.addSegment(kdl.Segment(kdl.Joint(axis), self._frame(placement)))
-        self._ik = kdl.ChainIkSolverPos_LMA(chain)
-
-    def _frame(self, matrix: Array) -> Any:
-        """Return a homogeneous matrix (4, 4) as a frame of KDL."""
-        rotation = self._kdl.Rotation(*matrix[:3, :3].ravel().tolist())
-        return self._kdl.Frame(rotation, self._kdl.Vector(*matrix[:3, 3].tolist()))
+        self._chain = make_chain(self._kdl, self.robot)
+        self._ik = self._kdl.ChainIkSolverPos_LMA(self._chain)
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
         n = self.robot.n
@@ -62,9 +48,10 @@ class PyKDL(Rival):
         for index, position in enumerate(q.tolist()):
             start[index] = position
 
+        goal = make_frame(self._kdl, target.homogeneous)
         # KDL writes the solution into its argument, and returns 0 if it has found one.
         solution = self._kdl.JntArray(n)
-        error_code = self._ik.CartToJnt(start, self._frame(target.homogeneous), solution)
+        error_code = self._ik.CartToJnt(start, goal, solution)
         if error_code != 0:
             return None
         return np.array([solution[index] for index in range(n)])
