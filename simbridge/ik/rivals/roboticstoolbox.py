@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from simbridge.ik.checks import POSITIVE
+from simbridge.ik.parameters import setting
 from simbridge.ik.rivals.rival import Rival, RivalParameters
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -20,17 +22,19 @@ from simbridge.robot.robot import Robot
 
 @dataclass(frozen=True)
 class RoboticsToolboxParameters(RivalParameters):
-    """The toolbox has no settings but its task."""
+    """Settings of the toolbox's solver; the default is the toolbox's."""
 
     packages = (("roboticstoolbox", "roboticstoolbox-python"),)
     extra = "roboticstoolbox"
+    tolerance: float = setting(1e-6, POSITIVE)
+    """Half the squared error (m and rad together) at which a pose counts as attained."""
 
     def build(self, robot: Robot) -> RoboticsToolbox:
         return RoboticsToolbox(robot, self)
 
 
 class RoboticsToolbox(Rival):
-    """The toolbox's fast solver."""
+    """The toolbox's fast solver. Settings: see `RoboticsToolboxParameters`."""
 
     name = "roboticstoolbox"
     Parameters = RoboticsToolboxParameters
@@ -47,5 +51,5 @@ class RoboticsToolbox(Rival):
         self._chain = chain
 
     def next_joints(self, q: Array, target: pin.SE3) -> Array | None:
-        solution = self._chain.ik_LM(target.homogeneous, q0=q)
+        solution = self._chain.ik_LM(target.homogeneous, q0=q, tol=self.settings.tolerance)
         return np.array(solution.q) if solution.success else None

@@ -146,6 +146,16 @@ def test_without_a_solution_the_arm_stays(name):
     assert np.array_equal(q, solver.robot.home)
 
 
+def test_the_toolbox_has_a_tolerance():
+    solver = make("roboticstoolbox", tolerance=1e-12)
+    targets = circle(solver.robot)
+
+    joints = solver.track(targets, solver.robot.home)
+
+    translation, _ = pose.error(targets, tool_path(solver.robot, joints))
+    assert np.linalg.norm(translation, axis=1).max() < 2e-6
+
+
 def test_a_plan_has_its_own_period():
     name = "pinocchio-clik"
     trajectory = Trajectory(np.array([0.0, 0.1]), circle(load_robot("ur10"), count=1).repeat(2, 0))
