@@ -238,6 +238,27 @@ def adopt_free_components(task: str, poses: ArrayLike, like: ArrayLike) -> Array
     return out
 
 
+def adopt_free_rotation(task: str, target: pin.SE3, like: pin.SE3) -> pin.SE3:
+    """Return a target in which the rotation that the task leaves free is taken from another pose.
+
+    The same as `adopt_free_components`, which takes far longer for a single pose.
+
+    Args:
+        task: "pose", "axis" or "position".
+        target: The target.
+        like: The pose from which the free rotation is taken.
+    """
+    if task == "pose":
+        return target
+    if task == "position":
+        return pin.SE3(like.rotation, target.translation)
+
+    # The shortest turn of `like` that brings its z axis onto that of the target turns nothing about
+    # that axis.
+    turn = pin.Quaternion.FromTwoVectors(like.rotation[:, 2], target.rotation[:, 2])
+    return pin.SE3(turn.matrix() @ like.rotation, target.translation)
+
+
 def residual(task: str, target: ArrayLike, attained: ArrayLike) -> tuple[float, float]:
     """Return remaining translation (m) and rotation (rad).
 

@@ -14,8 +14,7 @@ from simbridge.errors import InvalidParameter, optional_package
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.parameters import TASKS, SolverParameters, setting
 from simbridge.ik.settings import RIVALS, change_settings
-from simbridge.ik.targets import adopt_free_components, task_of
-from simbridge.robot.kinematics import tool_path
+from simbridge.ik.targets import adopt_free_rotation, task_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import join_words
@@ -68,6 +67,8 @@ class Rival(CallableSolver):
 
         super().__init__(robot, self._command, name=self.name, task=task)
 
+        # The working memory of pinocchio's kinematics.
+        self._kinematics = robot.model.createData()
         # Joint positions (n,), rad, at which the present motion began.
         self.start = robot.home
         # Modules of the library, by their names.
@@ -100,12 +101,19 @@ class Rival(CallableSolver):
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         if self.task != "pose":
-            # Components that the task leaves free are those of the present pose, so that no library
-            # counts them as an error.
-            present_pose = tool_path(self.robot, q[None])[0]
-            goal = adopt_free_components(self.task, pin.SE3ToXYZQUAT(target), present_pose)
-            target = pin.XYZQUATToSE3(goal)
+            # The rotation that the task leaves free is that of the present pose, so that no library
+            # counts it as an error.
+            target = adopt_free_rotation(self.task, target, self._tool_pose(q))
         return super()._call(q, target)
+
+    def _tool_pose(self, q: Array) -> pin.SE3:
+        """Return the pose of the TCP in base_link at joint positions q (n,), rad.
+
+        By pinocchio, since `tool_path` takes far longer for one posture.
+        """
+        model = self.robot.model
+        pin.forwardKinematics(model, self._kinematics, q)
+        return pin.updateFramePlacement(model, self._kinematics, model.getFrameId("tcp"))
 
     def _command(self, q: Array, target: pin.SE3) -> Array:
         """Return the joint positions (n,) to command, rad: the present ones without a solution."""
