@@ -30,11 +30,16 @@ values = np.array([21.0, 0.5])
 kernel(KernelProgram(text), "double", "doubling")(values)
 print(values[0])
 """
-# Runs programs, each in a process and an environment of its own, and prints what they print to
-# stdout and stderr. The processes are forked from one whose numba has compiled something, which
-# takes longer the first time.
+# Runs programs, each in a process and an environment of its own, and prints their statuses and what
+# they print to stdout and stderr. The processes are forked from one whose numba has compiled
+# something, which takes longer the first time.
 FORKS = """
 import json, os, sys, numba, numpy
+from concurrent.futures import ThreadPoolExecutor
+
+def read(pipe):
+    with open(pipe) as file:
+        return file.read()
 
 numba.njit("void(float64[::1])")(lambda x: x.fill(0.0))
 outputs = []
@@ -49,8 +54,11 @@ for program, environment in json.load(sys.stdin):
         os._exit(0)
     for _, writing in pipes:
         os.close(writing)
-    outputs.append([open(reading).read() for reading, _ in pipes])
-    os.wait()
+    # Both at once: a program waits while nobody reads what it prints.
+    with ThreadPoolExecutor() as pool:
+        out, warnings = pool.map(read, [reading for reading, _ in pipes])
+    _, status = os.wait()
+    outputs.append([status, out, warnings])
 print(json.dumps(outputs))
 """
 # A custom step: a plain function in a file, with a constant and a function that it uses.
@@ -93,9 +101,9 @@ print(result)
 NOTICE = "Compiling the doubling (first run only, a few seconds) ..."
 
 
-# Prepare a process in which no file may grow: as on a full disk, empty files can still be made.
+# Lets no file of a process grow: as on a full disk, empty files can still be made.
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
-# There is room for the source, but not for the machine code.
+# Leaves room for the source, but not for the machine code.
 ALMOST_FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
 NO_TEMPORARY_FILES = "import os, tempfile; tempfile.tempdir = os.environ['SIMBRIDGE_CACHE']"
 
@@ -126,7 +134,11 @@ def finished(process):
 
 
 def run_forked(programs):
-    """The outputs and the warnings of programs, each of which has variables of its environment."""
+    """Return the outputs and the warnings of programs that end well.
+
+    Args:
+        programs: Each program, and the variables of its environment.
+    """
     answer = subprocess.run(
         [sys.executable, "-c", FORKS],
         input=json.dumps(programs),
@@ -135,7 +147,10 @@ def run_forked(programs):
         timeout=120,
         check=True,
     )
-    return json.loads(answer.stdout)
+    outputs = json.loads(answer.stdout)
+    for status, _, warnings in outputs:
+        assert status == 0, warnings
+    return [[out, warnings] for _, out, warnings in outputs]
 
 
 @pytest.fixture(scope="module")
@@ -214,26 +229,21 @@ def without_cache(tmp_path_factory):
     directory = tmp_path_factory.mktemp("unusable")
     blocked = directory / "file"
     blocked.write_text("")
-    caches = {
-        "read-only": blocked / "kernels",
-        "full": directory / "full",
-        "almost full": directory / "almost_full",
-        "no space": blocked / "kernels",
-    }
-    first_lines = {
-        "read-only": "",
-        "full": FULL,
-        "almost full": ALMOST_FULL,
-        "no space": NO_TEMPORARY_FILES,
+    # The first line of each program, and its cache.
+    processes = {
+        "read-only": ("", blocked / "kernels"),
+        "full": (FULL, directory / "full"),
+        "almost full": (ALMOST_FULL, directory / "almost_full"),
+        "no space": (NO_TEMPORARY_FILES, blocked / "kernels"),
     }
 
     outputs = run_forked(
-        [(f"{first_lines[name]}\n{PROGRAM}", environment(caches[name])) for name in caches]
+        [(f"{line}\n{PROGRAM}", environment(cache)) for line, cache in processes.values()]
     )
 
     return {
         name: (out, warnings, cache)
-        for (name, cache), (out, warnings) in zip(caches.items(), outputs, strict=True)
+        for (name, (_, cache)), (out, warnings) in zip(processes.items(), outputs, strict=True)
     }
 
 
