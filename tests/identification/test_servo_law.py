@@ -23,14 +23,15 @@ pytestmark = pytest.mark.slow
 
 Array = NDArray[np.float64]
 SOAK = pytest.mark.soak
-# A cycle of a CB3 controller, s.
+# A cycle of a CB3 controller and of an e-Series controller, s.
 H = 0.008
+E_SERIES_CYCLE = 0.002
 CYCLES = 600
 
 
-def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
+def motion(cycles: int = CYCLES, speed: float = 1.0, cycle: float = H) -> Array:
     """Commands of six joints, at rest first."""
-    t = H * np.arange(cycles)[:, None]
+    t = cycle * np.arange(cycles)[:, None]
     grow = np.clip(t - 0.1, 0.0, None) ** 2 / (1.0 + np.clip(t - 0.1, 0.0, None) ** 2)
     return np.array([0.3, -1.2, 1.7, -2.0, -1.5, 0.4]) + grow * 0.2 * speed * np.sin(
         t * (1.0 + 0.4 * np.arange(6))
@@ -38,11 +39,16 @@ def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
 
 
 def controller(
-    commands: Array, gain: float, lookahead: float, received: NDArray[np.int64], phase: float = 0.0
+    commands: Array,
+    gain: float,
+    lookahead: float,
+    received: NDArray[np.int64],
+    phase: float = 0.0,
+    cycle: float = H,
 ) -> tuple[Array, Array, Array]:
     """Return joint targets of a controller that takes command `received[k]` at call k.
 
-    The call begins `phase` s after cycle k.
+    The call begins `phase` s after cycle k, and lasts a cycle, s.
     """
     sent = commands.astype(np.float32).astype(float)
     lookahead = float(np.float32(lookahead))
@@ -54,15 +60,15 @@ def controller(
         before = v.copy()
         new = sent[max(received[k], 0)]
         steps = (
-            [(phase, old), (H - phase, old + (H - phase) / H * (new - old))]
+            [(phase, old), (cycle - phase, old + (cycle - phase) / cycle * (new - old))]
             if phase
-            else [(H, new)]
+            else [(cycle, new)]
         )
         for length, s in steps:
             v = v + length * (gain * (s - q) - gain * lookahead * v)
             q = q + length * v
         old = new
-        rows.append((q, v, (v - before) / H))
+        rows.append((q, v, (v - before) / cycle))
     return tuple(np.array(column) for column in zip(*rows, strict=True))  # type: ignore[return-value]
 
 
@@ -188,6 +194,17 @@ def test_another_tuning_is_found_where_the_link_jitters(
     search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
 
     assert (search.gain, search.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
+
+
+def test_another_tuning_is_found_in_the_cycles_of_an_e_series() -> None:
+    # More than the search uses: it takes blocks of them.
+    commands = motion(2500, cycle=E_SERIES_CYCLE)
+    received = varied(len(commands), WIDE)
+    targets = controller(commands, 2000.0, 0.05, received, cycle=E_SERIES_CYCLE)
+
+    search = find_servo_law(ServojLaw(E_SERIES_CYCLE), np.arange(len(commands)), commands, *targets)
+
+    assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.05), rel=1e-6)
 
 
 @pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
