@@ -36,8 +36,8 @@ def tracked(engine, prepared, **options):
 
 @needs_pybullet
 @pytest.mark.slow
-# It is simulated in a second.
-@pytest.mark.parametrize("scenario", variants(SCENARIOS, "wrist_singularity"))
+# These two are simulated in a second or two.
+@pytest.mark.parametrize("scenario", variants(SCENARIOS, "step", "wrist_singularity"))
 def test_both_engines_agree_on_a_scenario(scenario):
     prepared = prepare(scenario, robot=UR10E)
 

@@ -15,10 +15,20 @@ SPINNING = """<robot name="spinning"><link name="base_link"/>
 <limit lower="-3" upper="3" velocity="2" effort="10"/></joint></robot>"""
 
 
-# Each solver would be compiled for this arm, for one step.
-@pytest.mark.python_kernels
-@pytest.mark.parametrize("task", ["position", "axis"])
-@pytest.mark.parametrize("name", ["forward-dynamics", "constrained"])
+# Each solver is compiled for this arm, for one step: one of them shows what machine code does.
+PYTHON = pytest.mark.python_kernels
+COMPILED = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        pytest.param("forward-dynamics", "position", marks=PYTHON),
+        pytest.param("forward-dynamics", "axis", marks=PYTHON),
+        pytest.param("constrained", "position", marks=PYTHON),
+        pytest.param("constrained", "axis", marks=COMPILED),
+    ],
+)
 def test_an_arm_that_cannot_move_has_no_manipulability(name, task, tmp_path):
     (tmp_path / "spinning.urdf").write_text(SPINNING)
     solver = SOLVERS[name](task=task).build(load_robot(tmp_path / "spinning.urdf"))

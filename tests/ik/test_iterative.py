@@ -129,12 +129,10 @@ FORMULAS = {
 
 
 @pytest.mark.slow
-@few_examples(20)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from(list(FORMULAS)),
-    st.sampled_from(list(TASK_ROWS)),
-)
+@pytest.mark.parametrize("task", TASK_ROWS)
+@pytest.mark.parametrize("name", FORMULAS)
+@few_examples(2)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_an_iteration_without_clamps_is_the_formula(seed, name, task):
     q = UR10.home + 0.2 * postures(UR10, seed)
     target = tool_path(UR10, (q + 0.02 * postures(UR10, seed + 1))[None])[0]
@@ -244,13 +242,10 @@ def settled(solver, target, start, targets):
 
 
 @pytest.mark.slow
-@few_examples(8)
-@given(
-    st.sampled_from(ITERATIVE),
-    st.sampled_from([PLANAR2R, PLANAR3R]),
-    st.floats(1.05, 10.0),
-    st.floats(-3.1, 3.1),
-)
+@pytest.mark.parametrize("robot", [PLANAR2R, PLANAR3R], ids=lambda robot: robot.name)
+@pytest.mark.parametrize("name", ITERATIVE)
+@few_examples(2)
+@given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1))
 def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
     target = np.array(

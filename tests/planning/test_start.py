@@ -18,7 +18,7 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
-# Four times that of a controller: where a plan begins does not depend on it.
+# Four times that of an e-Series controller, s: where a plan begins does not depend on it.
 PERIOD = 0.008
 
 

@@ -19,6 +19,8 @@ from tests.sessions.trial import TimedInput, TimedOrder, pose_of, repeat_input, 
 
 # Of a CB3 controller, whose period is the longest.
 ROBOT = load_robot("ur10")
+# Of an e-Series controller, whose period is the shortest.
+E_SERIES_ROBOT = load_robot("ur10e")
 HOME = pose_of(ROBOT.home, ROBOT)
 NEAR_JOINTS = ROBOT.home + np.array([0.4, 0.0, 0.0, 0.4, -0.4, 0.4])
 FRACTION = LiveOptions().catch_up
@@ -27,14 +29,14 @@ STALLS_AT = 0.2
 BACK_AT = 1.2
 
 
-def engage_motion(**facts):
-    """Return a motion of the arm that is at rest and has been engaged."""
-    return trial.engage_motion(ROBOT, **facts)
+def engage_motion(robot=ROBOT, **facts):
+    """Return a motion of an arm that is at rest and has been engaged."""
+    return trial.engage_motion(robot, **facts)
 
 
-def run(motion, script, seconds):
-    """Step a motion of the arm through a script for some time, s."""
-    return trial.run(motion, script, seconds, robot=ROBOT)
+def run(motion, script, seconds, robot=ROBOT):
+    """Step a motion of an arm through a script for some time, s."""
+    return trial.run(motion, script, seconds, robot=robot)
 
 
 def turn_pose(pose, angle, axis=2):
@@ -44,7 +46,7 @@ def turn_pose(pose, angle, axis=2):
     return np.concatenate([pose[:3], pin.Quaternion(rotation).coeffs()])
 
 
-def stalled(kind, before, after, seconds=1.5, **facts):
+def stalled(kind, before, after, seconds=1.5, *, robot=ROBOT, **facts):
     """Return the trace of a source that is silent for a second, and comes back.
 
     Args:
@@ -52,13 +54,14 @@ def stalled(kind, before, after, seconds=1.5, **facts):
         before: Its value until the stall.
         after: Its value after the stall.
         seconds: How long it is back, s.
+        robot: The arm.
         facts: Arguments of `engage_motion`.
     """
     script = [
         *repeat_input(kind, before, 0.0, STALLS_AT, 0.02),
         *repeat_input(kind, after, BACK_AT, BACK_AT + seconds, 0.02),
     ]
-    return run(engage_motion(**facts), script, BACK_AT + seconds)
+    return run(engage_motion(robot, **facts), script, BACK_AT + seconds, robot)
 
 
 def is_slow(trace):
@@ -68,7 +71,12 @@ def is_slow(trace):
 
 def joint_fractions(trace):
     """Return the largest velocity of a joint in each step (T,), as a fraction of its limit."""
-    return np.abs(trace.velocity / ROBOT.max_velocity).max(axis=1)
+    return np.abs(trace.velocity / trace.robot.max_velocity).max(axis=1)
+
+
+BOTH_ROBOTS = pytest.mark.parametrize(
+    "robot", [ROBOT, E_SERIES_ROBOT], ids=lambda robot: robot.name
+)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +111,13 @@ def test_the_pose_is_reached_after_the_stall():
     assert trace.steps[-1].causes == ()
 
 
-def test_the_fraction_is_an_option():
-    turned = ROBOT.home + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
-    trace = stalled("joints", ROBOT.home, turned, 3.0, catch_up=0.1)
-    slow = is_slow(trace)
+@BOTH_ROBOTS
+def test_the_fraction_is_an_option(robot):
+    turned = robot.home + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
 
+    trace = stalled("joints", robot.home, turned, 3.0, robot=robot, catch_up=0.1)
+
+    slow = is_slow(trace)
     assert 0.08 < joint_fractions(trace)[slow].max() <= 0.1
     assert trace.steps[trace.index_at(BACK_AT + 0.5)].causes[0].value == 0.1
 
@@ -231,16 +241,18 @@ def test_another_source_takes_over_slowly():
     assert joint_fractions(trace)[trace.index_at(1.7) :].max() <= FRACTION
 
 
-def test_a_moment_of_velocity_is_slow():
+@BOTH_ROBOTS
+def test_a_moment_of_velocity_is_slow(robot):
     script = [
         *repeat_input("jog", [0.0] * 6, 0.0, 0.5, 0.02),
         *repeat_input("jog", [0.0, 0.0, 0.0, 0.0, 0.0, 3.0], 1.2, 1.8, 0.02),
     ]
-    trace = run(engage_motion(), script, 1.8)
+
+    trace = run(engage_motion(robot), script, 1.8, robot)
+
     slow = is_slow(trace)
     begin = trace.index_at(1.2)
-    end = trace.index_at(1.2 + VELOCITY_CATCH_UP_S - ROBOT.period)
-
+    end = trace.index_at(1.2 + VELOCITY_CATCH_UP_S - robot.period)
     assert slow[begin:end].all()
     assert joint_fractions(trace)[begin:end].max() <= FRACTION
     assert joint_fractions(trace)[-1] > 0.8

@@ -422,14 +422,15 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
 
 
 def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line):
-    solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine"]
+    # With two processes the third point waits until one of the others has ended.
+    solvers = [f"{my_solvers}:{name}" for name in ("deadly", "mine", "mine_too")]
     result = simbridge.sweep(
         line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep"
     )
 
     rows = result.rows("solver", "outcome", "reason", "host_attempts")
 
-    assert [row["outcome"] for row in rows] == ["failed", "planned"]
+    assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
     assert rows[0]["host_attempts"] == "2"
     assert "killed" in rows[0]["reason"]
 

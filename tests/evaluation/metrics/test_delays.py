@@ -133,6 +133,15 @@ def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: 
 @pytest.mark.parametrize("sigma", [1e-5, pytest.param(1e-4, marks=pytest.mark.soak), 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
 def test_noise_costs_the_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
+    assert_theoretical_precision(motion, sigma, known)
+
+
+def test_noise_costs_a_lead_no_more_than_a_delay() -> None:
+    assert_theoretical_precision(circle, 1e-3, -0.05)
+
+
+def assert_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
+    """Assert that a known delay, s, is found in noise of a standard deviation, m."""
     # No unbiased estimate varies less than sigma / (RMS speed sqrt(samples)), the Cramer-Rao bound.
     for period, t in STAMPS.items():
         clean = motion(t - known)
