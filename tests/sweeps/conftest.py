@@ -1,10 +1,13 @@
-"""A module of solvers that only the directory of a test has."""
+"""Sweeps in the process of a test, and a module of solvers that only its directory has."""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
+
+from simbridge.sweeps import engine
+from tests.sweeps.executors import InThisProcess
 
 MINE = """
 import os, signal
@@ -21,6 +24,12 @@ def mine_too(q, target):
 def deadly(q, target):
     os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Make points in this process: starting others takes seconds."""
+    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,26 +29,12 @@ from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.worker import WorkItem, figures_of, work
+from tests.sweeps.executors import InThisProcess
 from tests.sweeps.rows import compared, rows_of
 
 pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[1] / "data"
-
-
-class InThisProcess(Executor):
-    """Makes a point when it is submitted."""
-
-    def submit(self, call, /, *arguments, **more):
-        future = Future()
-        future.set_result(call(*arguments, **more))
-        return future
-
-
-@pytest.fixture
-def at_once(monkeypatch):
-    """Points are made in this process: starting others takes seconds."""
-    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
 
 
 @pytest.fixture

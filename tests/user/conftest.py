@@ -1,4 +1,4 @@
 """Fixtures of other folders that tests across modules use, too."""
 
 from tests.robot.conftest import scara  # noqa: F401 (fixture)
-from tests.sweeps.test_sweep import at_once  # noqa: F401 (fixture)
+from tests.sweeps.conftest import at_once  # noqa: F401 (fixture)
