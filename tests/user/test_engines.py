@@ -17,14 +17,11 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from tests.sweeps.rows import rows_of
 
-# A program without PyBullet: importing it fails, as where it is not installed. Nobody reads the
-# page of its run.
+# A program without PyBullet: importing it fails, as where it is not installed.
 WITHOUT_PYBULLET = """
 import sys
 sys.modules["pybullet"] = None
 from simbridge.cli.command_line import main
-from simbridge.running import run_ending
-run_ending.write_report = lambda *_: None
 sys.exit(main(sys.argv[1:]))
 """
 

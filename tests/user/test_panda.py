@@ -60,8 +60,8 @@ def test_missing_tip_lists_the_ends():
         load_robot(FILE)
 
 
-def test_circle_needs_only_the_tip(cli, small):
-    answer = cli("check", small["circle"], "--robot", FILE, "--tip", TIP, "--json")
+def test_circle_needs_only_the_tip(cli):
+    answer = cli("check", "circle", "--robot", FILE, "--tip", TIP, "--json")
 
     facts = json.loads(answer.out)
     notes = " ".join(facts["robot_notes"])
@@ -72,12 +72,12 @@ def test_circle_needs_only_the_tip(cli, small):
     assert facts["start"] is None
 
 
-def test_high_base_keeps_above_the_floor(small):
+def test_high_base_keeps_above_the_floor():
     # panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into.
     with pytest.warns(UserWarning, match="joints off it are fixed"):
         robot = load_robot(FILE, base="panda_link1", tip="panda_hand")
 
-    assert prepare(small["circle"], robot=robot).plan.samples > 0
+    assert prepare("circle", robot=robot).plan.samples > 0
 
 
 def test_links_below_the_tip_keep_above_the_floor(small):

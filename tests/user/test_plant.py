@@ -39,7 +39,7 @@ def run(cli, tmp_path, without_pages):
 
 @pytest.fixture
 def paths(short, small):
-    """The scripts of scenarios by name: small ones of those that make test tracks."""
+    """The scripts of scenarios with one lap, by name: a small circle and a small square."""
     return {**short, **small}
 
 

@@ -11,6 +11,7 @@ import pytest
 import simbridge
 from simbridge.emulator.handle import Emulator
 from simbridge.planning.options import Options
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
@@ -171,7 +172,7 @@ def test_a_run_in_a_silent_local_asks_for_remote(controller, tmp_path, without_p
     ["10.12", pytest.param("10.7", marks=SOAK), pytest.param("10.14", marks=SOAK)],
     indirect=True,
 )
-def test_a_live_session_moves_the_arm(controller, tmp_path):
+def test_a_live_session_moves_the_arm(controller, tmp_path, without_pages):
     begin = tick(controller)
 
     with simbridge.live(
@@ -180,7 +181,6 @@ def test_a_live_session_moves_the_arm(controller, tmp_path):
         host=controller.host,
         rest_port=REST_PORT,
         out=tmp_path / "run",
-        report=False,
         ask=confirm,
         **realtime_options(),
     ) as session:
@@ -189,6 +189,8 @@ def test_a_live_session_moves_the_arm(controller, tmp_path):
         wait_until_moved(controller, begin)
         session.disengage()
 
+    summary = RunDirectory.open(tmp_path / "run").summary()
+    assert summary["ended_by"]["cause"] == "completed"
     assert controller.state()["runtime_state"] == "STOPPED"
 
 

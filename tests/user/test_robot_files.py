@@ -124,7 +124,6 @@ def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, line, form) -> None:
     path = xacro_package(tmp_path)
     flags = ("--xacro-arg", form.format("name", "left, arm"))
     flags += ("--xacro-arg", form.format("speed", "1.5"))
-
     flags += ("--anchor", "start")
 
     answer = cli("run", line, "--robot", path, *flags, "--out", tmp_path / "run")

@@ -74,9 +74,14 @@ def test_run_solves_a_sessions_inputs_again(cli: Any, session: Path, tmp_path: P
     assert second["from_the_first"]["position_m"]["rms"] < 1e-3
 
 
-@pytest.mark.usefixtures("without_pages")
-def test_check_moves_nothing_of_a_session(cli: Any, session: Path, tmp_path: Path) -> None:
-    assert " on live" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
+def test_a_sessions_plan_is_run(cli: Any, session: Path, tmp_path: Path) -> None:
+    answer = cli("run", session, "--plan", session, "--out", tmp_path / "replay")
+
+    assert " on live" in answer.out
+    assert (tmp_path / "replay" / "report.html").is_file()
+
+
+def test_a_session_is_checked_with_another_solver(cli: Any, session: Path) -> None:
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
 

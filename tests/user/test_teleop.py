@@ -332,6 +332,8 @@ def service(tmp_path_factory):
         notices = [teleoperation.first_line]
         while not notices[-1].startswith("Evaluating"):
             notices.append(process.stderr.readline())
+            # It is empty if the process has ended.
+            assert notices[-1], "".join(notices)
         port_was_free = can_listen(teleoperation.address)
         process.send_signal(signal.SIGINT)
 
@@ -373,7 +375,7 @@ def test_without_a_terminal_nothing_is_drawn(service):
 
 
 @SHARES_SERVICE
-def test_two_ctrl_c_leave_what_one_leaves(service):
+def test_two_ctrl_c_complete_it(service):
     summary = json.loads((service.out / "summary.json").read_text())
 
     assert service.status == 0
@@ -394,6 +396,19 @@ def test_after_a_huge_number_it_goes_on(service):
     assert "none larger than 1e+06" in service.refused["error"]
     assert service.after["ok"]
     assert service.after["state"] == "tracking"
+
+
+def test_one_ctrl_c_completes_it(tmp_path):
+    with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:
+        teleoperation.drive()
+
+        teleoperation.process.send_signal(signal.SIGINT)
+        teleoperation.process.communicate(timeout=60.0)
+
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert teleoperation.process.returncode == 0
+    assert summary["ended_by"]["cause"] == "completed"
+    assert summary["inputs"]["accepted"] > 0
 
 
 @pytest.mark.parametrize(
