@@ -170,6 +170,7 @@ def test_a_run_without_pybullet_names_its_engine(run_without_pybullet):
     assert result.returncode == 0, result.stderr
     assert "Simulated with MuJoCo: PyBullet is not installed." in result.stdout
     assert json.loads((out / "summary.json").read_text())["backend"] == "mujoco"
+    assert (out / "report.html").is_file()
 
 
 def test_a_missing_engine_names_the_installed_one(cli, hide, line, tmp_path):

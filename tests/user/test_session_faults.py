@@ -89,7 +89,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
         ("leaves", ForeignSolverError),
         ("interrupts", ForeignSolverError),
         ("dies", ServoProcessLost),
-        # Both only in `make soak`: each is sent as an error, as those above.
+        # An array of 8 MB, sent as text, and an exception that is no Exception, as SystemExit.
         pytest.param("many", InvalidParameter, marks=pytest.mark.soak),
         pytest.param("cancels", ForeignSolverError, marks=pytest.mark.soak),
     ],
