@@ -61,7 +61,8 @@ class LoopProcess:
         self._shared: list[int] = []
         self.failures: list[str] = []
         self.counts: dict[str, Any] = {}
-        # What the process reported between the last call of `events` and its end.
+        # What the process reported together with an error, or between the last call of `events` and
+        # its end.
         self.last_events: list[dict[str, Any]] = []
 
         # The process's standard error: a file, which it never has to wait for.
@@ -138,7 +139,10 @@ class LoopProcess:
         return self._take(data)
 
     def _take(self, data: bytes) -> list[dict[str, Any]]:
-        """Return the events in what was read from the pipe; raise the error that one describes."""
+        """Return the events in what was read from the pipe; raise the error that one describes.
+
+        Events that came with an error are kept in `last_events`.
+        """
         lines = (self._incomplete + data).split(b"\n")
         self._incomplete = lines.pop()
         events = [json.loads(line) for line in lines]
@@ -146,9 +150,10 @@ class LoopProcess:
         # All are noted, also those after an error.
         for event in events:
             self._note(event)
-        for event in events:
-            if event["event"] == "error":
-                raise reconstruct_error(event)
+        errors = [event for event in events if event["event"] == "error"]
+        if errors:
+            self.last_events += [event for event in events if event not in errors]
+            raise reconstruct_error(errors[0])
         return events
 
     def _note(self, event: dict[str, Any]) -> None:

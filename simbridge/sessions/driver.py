@@ -218,17 +218,22 @@ class ControllerDriver(LiveDriver):
     def poll(self, states: list[ArmState]) -> SimbridgeError | None:
         try:
             self._note_payloads(self._backend.follow_session(states))
-        except StaleState as error:
+        except SimbridgeError as error:
+            # The backend has stopped the servo process.
             self._ended = True
-            raise self._silence_error(error) from None
-        except SimbridgeError:
-            self._ended = True
+            self._note_last_payloads()
+            if isinstance(error, StaleState):
+                raise self._silence_error(error) from None
             raise
         return None
 
     def end(self) -> None:
         self._ended = True
         self._backend.stop()
+        self._note_last_payloads()
+
+    def _note_last_payloads(self) -> None:
+        """Keep the payloads that the servo process told of when its loop ended."""
         if self._process is not None:
             self._note_payloads(self._process.last_events)
             self._process.last_events.clear()
