@@ -127,9 +127,11 @@ def test_files_are_named_by_absolute_paths(
     assert f"run {work / 'recording.tum'} --plan {work / 'first'}" in command
     assert again.status == 0, again.message
     assert np.array_equal(setpoints(work / "first"), setpoints(Path("again")))
-    # A replayed plan is not solved again.
+    # A replayed plan is not solved again: it has neither the time of a step, nor a note on a slow
+    # one.
     again = RunDirectory.open(Path("again")).settings().solver
     again.host_step_time_s = settings.solver.host_step_time_s
+    again.notes = settings.solver.notes
     assert again == settings.solver
 
 

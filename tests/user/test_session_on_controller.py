@@ -75,10 +75,12 @@ def in_state(session, *names):
 
 
 def keep(session, seconds, give):
-    """Give an input every 50 ms."""
+    """Give an input every 50 ms; return for how long, s, which is longer on a busy computer."""
+    begin = time.monotonic()
     for _ in range(round(seconds / 0.05)):
         give()
         time.sleep(0.05)
+    return time.monotonic() - begin
 
 
 def keep_until(reached, give):
@@ -103,17 +105,14 @@ def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
-        first_input = time.monotonic()
-        keep(session, 0.6, lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        inputs_time = time.monotonic() - first_input
+        duration = keep(session, 0.6, lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
         in_state(session, "holding")
         causes = session.status.causes
     moved = np.ptp(tool_positions(e_series, begin), axis=0)
 
     assert causes[0].kind == "stale"
-    # At 0.1 m/s for 0.6 s of inputs (longer on a busy computer), 0.2 s until the last one is stale,
-    # and the braking.
-    assert 0.06 < moved[0] < 0.1 * (inputs_time + 0.4)
+    # At 0.1 m/s for the inputs, 0.2 s until the last one is stale, and the braking.
+    assert 0.06 < moved[0] < 0.1 * (duration + 0.4)
     assert moved[1:].max() < 2e-3
 
     states = [
@@ -377,7 +376,7 @@ def test_the_commands_of_the_log_arrived(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
-        keep(session, 1.0, lambda: session.twist([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]))
+        duration = keep(session, 1.0, lambda: session.twist([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]))
     record = e_series.record(after=begin)
     log = read_log(tmp_path / "run" / "log.mcap")
 
@@ -388,10 +387,10 @@ def test_the_commands_of_the_log_arrived(e_series, tmp_path):
     assert all(has_arrived)
     assert (np.diff(log.stamp) > 0.0).all()
 
-    # A second of inputs and the time until the last one is stale, at 0.05 m/s.
+    # At 0.05 m/s for the inputs, and until the last one is stale.
     drop = np.ptp(tool_positions(e_series, begin), axis=0)
 
-    assert 0.045 < drop[2] < 0.075
+    assert 0.045 < drop[2] < 0.05 * (duration + 0.4)
     assert drop[:2].max() < 1e-3
 
 
