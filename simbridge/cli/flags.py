@@ -295,7 +295,7 @@ class JudgeFlags:
     ] = None
     """The arm."""
     prefix: Annotated[str | None, optional_arg("TEXT", "the only one")] = None
-    """What the joint names of the arm begin with, or its topics (/left), in a bag with several."""
+    """Beginning of the arm's joint names, or of its topics (/left), in a bag with several arms."""
     path_tolerance: Annotated[
         float | None, optional_reading(1, float), optional_arg("RAD", "the goals'")
     ] = None

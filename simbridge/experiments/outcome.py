@@ -21,8 +21,8 @@ from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOIN
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant
 
-# Colours of the solvers: those of Okabe and Ito, which can be told apart with every kind of colour
-# vision, and one more for the closed form.
+# Colours of the solvers: those of Okabe and Ito, which people with any kind of colour vision can
+# distinguish, and one more for the closed form.
 SOLVER_COLOURS = {
     "forward-dynamics": SETPOINT,
     "jacobian-transpose": ATTAINED,

@@ -209,7 +209,7 @@ def _draw_edge(figure: SubFigure, laps: Sequence[Lap], targets: Array, noise: fl
     for axis, axes in enumerate((along, across)):
         _draw_over_time(axes, laps, 1e3 * targets[edge, axis], edge=edge, axis=axis)
 
-    # Along the edge, 0.6 s in which the targets and the lags can be told apart.
+    # Along the edge, 0.6 s in which the targets and the lags can be distinguished.
     x_limits = np.interp([begin + 0.6, begin + 1.4], true.times, 1e3 * true.poses[:, 0])
     along.set(xlim=(begin + 0.8, begin + 1.4), ylim=x_limits, ylabel="x, along the edge, mm")
     along.legend(loc="upper left", ncols=2)

@@ -50,7 +50,7 @@ def leave_out_other_arms(
     """Remove the messages of other arms from a bag with several, and return notes on them.
 
     Messages on speed scaling, modes, poses, results and commands name no joints: their topic, or
-    the node that logged them, tells which arm they belong to. Messages whose origin names no arm
+    the node that logged them, shows which arm they belong to. Messages whose origin names no arm
     are removed, unless the prefix of the chosen arm is empty.
 
     Args:
@@ -101,5 +101,5 @@ def _contains_arm(origin: str, prefix: str) -> bool:
     if not arm:
         return False
     # Underscores around both names make only whole words match.
-    words = origin.replace("/", "_").replace(".", "_")
-    return f"_{arm}_" in f"_{words}_"
+    underscored = origin.replace("/", "_").replace(".", "_")
+    return f"_{arm}_" in f"_{underscored}_"

@@ -48,7 +48,7 @@ def read_forward_commands(
     """Return the commands on a topic, or a clause that says why they are not read.
 
     The order of the joints in a command is that of the controller's settings, which a bag does not
-    contain: from the base, or alphabetical. The joint motion that was measured meanwhile tells
+    contain: from the base, or alphabetical. The joint motion that was measured meanwhile shows
     which of the two it is.
 
     Args:
@@ -86,7 +86,7 @@ def read_forward_commands(
 
 
 def _find_joint_columns(values: Array, measured: Array, joints: Sequence[str]) -> list[int] | None:
-    """Return the column of each joint, from the base; None if it cannot be told.
+    """Return the column of each joint, from the base; None if it is ambiguous.
 
     Args:
         values: The commands (K, n), in the order of the controller's settings.

@@ -165,7 +165,7 @@ def _rms(values: Array) -> float:
 
 
 def _explains(remaining: Array, trailing: Array) -> bool:
-    """Return whether the shifted leading motion explains the trailing one, but for a small part.
+    """Return whether the shifted leading motion explains nearly all of the trailing one.
 
     Args:
         remaining: Trailing minus shifted leading positions (T, n), rad.

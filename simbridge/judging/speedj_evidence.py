@@ -82,12 +82,12 @@ class DelayedFit:
 
     @property
     def is_explained(self) -> Flags:
-        """Whether the due command, or the one before it, explains each row (K,)."""
+        """For each row (K,): True if the due command, or the one before it, explains it."""
         return np.asarray(np.minimum(self.on_time, self.late) < ROUNDING)
 
     @property
     def is_on_time(self) -> Flags:
-        """Whether the due command explains each row (K,)."""
+        """For each row (K,): True if the due command explains it."""
         return np.asarray(self.on_time < ROUNDING)
 
 

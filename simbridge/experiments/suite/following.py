@@ -54,7 +54,7 @@ class Following:
 
     @property
     def is_too_slow(self) -> bool:
-        """Whether the solver's time was over in the first pass."""
+        """True if the solver's time was over before the end of the first pass."""
         return not self.passes[0].is_complete
 
 
