@@ -28,6 +28,8 @@ HEARTBEAT_S = 0.1
 # The servo process gives up after 100 ms without states; if it says nothing at all for this long,
 # it is killed.
 MAX_SILENCE_S = 0.8
+# How long a loop may take to import and compile what it needs, s.
+START_TIMEOUT_S = 120.0
 # How long the process may take to brake the arm, to end the script and to exit; after that it is
 # killed.
 STOP_TIMEOUT_S = 5.0

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from simbridge.backends.loop_process import LoopProcess
+from simbridge.backends.loop_process import START_TIMEOUT_S, LoopProcess
 from simbridge.backends.program_watch import ProgramOwner
 from simbridge.backends.registers import REGISTERS
 from simbridge.backends.servo_config import ServoConfig
@@ -25,6 +25,7 @@ from simbridge.ur.errors import (
     ControllerError,
     RegistersInUse,
     ScriptNotStarted,
+    ServoProcessLost,
 )
 from simbridge.ur.polyscope_x import REMOTE_REMEDY, remote_control_disabled
 from simbridge.ur.survey import claimed_registers, survey
@@ -35,7 +36,8 @@ SCRIPT_PORTS: Mapping[LinkName, int] = {
     "ur_rtde": REALTIME,
     "rtde": PRIMARY,
 }
-# How long the control script may take to run, s: several steps have timeouts of up to five seconds.
+# How long the process may take to connect and to start the control script, s: several steps have
+# timeouts of up to five seconds.
 CONNECT_TIMEOUT_S = 15.0
 
 # The ring has room for this many states per setpoint of a plan, as a controller that scales the
@@ -113,9 +115,11 @@ class ServoProcess(LoopProcess):
         """Return the event that the control script runs.
 
         Raises:
-            ConnectionLost: The event did not come in time.
+            ServoProcessLost: The process did not load what it needs in time.
+            ConnectionLost: The control script did not run in time after that.
         """
-        deadline = time.monotonic() + CONNECT_TIMEOUT_S
+        is_prepared = False
+        deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             remaining = deadline - time.monotonic()
             if remaining <= 0.0:
@@ -123,9 +127,16 @@ class ServoProcess(LoopProcess):
             for event in self.events(remaining):
                 if event["event"] == "ready":
                     return event
+                if event["event"] == "prepared":
+                    is_prepared = True
+                    deadline = time.monotonic() + CONNECT_TIMEOUT_S
 
+        host = self._config.host
+        if not is_prepared:
+            self._process.kill()
+            raise ServoProcessLost(host, f"had not started after {START_TIMEOUT_S:g} s")
         reason = f"the control script did not start within {CONNECT_TIMEOUT_S:g} s"
-        raise ConnectionLost(self._config.host, SCRIPT_PORTS[self._config.link], reason)
+        raise ConnectionLost(host, SCRIPT_PORTS[self._config.link], reason)
 
     def _find_cause(self, error: ControllerError) -> ControllerError | None:
         """Return why the process could not connect, as the controller's ports show it.

@@ -80,8 +80,11 @@ class ServoSession:
         Raises:
             SimbridgeError: The error that ended the motion.
         """
-        # Connect; whatever takes long is done before.
+        # Do what takes long; the parent's time limit for connecting begins with the report.
         self._prepare()
+        self._parent.report(event="prepared")
+
+        # Connect.
         link = LINKS[self._config.link](self._config)
         self._link = link
         notes = minimize_latency(self._config.priority)

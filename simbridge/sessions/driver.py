@@ -17,7 +17,7 @@ from simbridge.backends import backend_class
 from simbridge.backends.backend import ArmState, Ask, Capabilities, Ending
 from simbridge.backends.controller_backend import ControllerBackend
 from simbridge.backends.error_events import reconstruct_error
-from simbridge.backends.loop_process import LoopProcess, SilenceWatch
+from simbridge.backends.loop_process import START_TIMEOUT_S, LoopProcess, SilenceWatch
 from simbridge.backends.loop_timing import LoopTiming
 from simbridge.backends.servo_client import LiveProgram
 from simbridge.backends.simulation import SimulationBackend
@@ -32,8 +32,6 @@ from simbridge.sessions.phases import Order
 from simbridge.sessions.stepped_arm import SteppedArm
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
-# How long a loop may take to import and compile what it needs, s.
-START_TIMEOUT_S = 120.0
 # How long to wait between two looks at a loop that starts on a controller, s.
 START_POLL_S = 0.001
 # How long to wait for an event of a loop that starts in a simulation, s.
