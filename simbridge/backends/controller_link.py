@@ -155,6 +155,7 @@ class ControllerLink(ABC):
         """
         states = self._reader.wait(timeout)
         for state in states:
+            # Add the script's number and counter under names that no register has.
             name_script_outputs(state, self._registers)
             # The loop and the record know the effort of a joint, here its current, A, and expect
             # nan for what an older controller does not report.
@@ -162,7 +163,8 @@ class ControllerLink(ABC):
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
 
-            # A state with a corrupt number says nothing of the program; the loop refuses it.
+            # The session's number, which the control script writes, tells whose program runs. A
+            # state in which it is corrupt does not; the loop refuses such a state.
             if self._followed is not None and is_number_corrupt(self._followed, state):
                 continue
             self._followed = state

@@ -140,7 +140,8 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
             "leave it out and confirm yourself.",
         )
 
-    # So must be the tool. `check_tool` passes a payload that is not reported; here it is refused.
+    # The tool must be the controller's, too. `check_tool` accepts a payload that the controller
+    # does not report; here it is refused.
     if facts.state.payload is None:
         raise ModelMismatch(
             facts.host,

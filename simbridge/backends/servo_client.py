@@ -85,26 +85,33 @@ class ServoProcess(LoopProcess):
         self.program: ProgramOwner | None = None
 
     def connect(self) -> dict[str, Any]:
-        """Wait until it is connected to the controller.
+        """Give the servo process its configuration, and wait until it has connected.
+
+        It is connected to the controller once the control script runs.
 
         Returns:
             The event `ready`: joint positions `q`, and `notes` about scheduling that the system
             refused.
 
         Raises:
-            ControllerError: One of its subclasses: why it could not connect.
+            ControllerError: One of its subclasses: why the process could not connect.
         """
         config = self._config
+        # Of a live session the process makes the setpoints itself, by this setup.
         if self._live is not None:
             setup_file = self.create_memory("setup")
             setup_file.write_bytes(self._live.setup)
             config = replace(config, live=str(setup_file))
         self.send(msgspec.to_builtins(config))
+
+        # From here on a thread sends heartbeats: without them the process ends its session.
         self.keep_alive()
 
         try:
             return self._await_ready()
         except (ConnectionLost, ScriptNotStarted) as error:
+            # The process may have claimed the registers that `_find_cause` tries to claim: while it
+            # lives, they count as those of another client.
             self._process.kill()
             cause = self._find_cause(error)
             if cause is None:
