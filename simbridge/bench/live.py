@@ -87,17 +87,20 @@ def _measure_session(title: str, minutes: float, priority: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as directory, emulator() as controller:
         out = Path(directory) / "session"
         with client("simbridge.bench.live", controller.host, seconds, out, priority) as session:
-            # The session says when it is engaged: both are measured in the same time.
+            # The session says when it is engaged, or that the system refuses the priority.
             assert session.stdout is not None
-            is_refused = "refused" in session.stdout.readline()
+            if "refused" in session.stdout.readline():
+                session.wait()
+                return [(title, "refused by the system", "how to fix it", "simbridge doctor")]
+
+            # The timer runs while the session does.
             with timer(seconds, PERIOD, priority) as bare:
                 output, _ = bare.communicate()
             if session.wait() != 0:
                 raise RuntimeError("the session of the benchmark failed: see above")
 
-        if is_refused:
-            return [(title, "refused by the system", "how to fix it", "simbridge doctor")]
-        wake_ups = np.array(json.loads(output))[:, 1]
+        # The timer has printed each of its deadlines, and when it woke.
+        _, wake_ups = np.array(json.loads(output)).T
         return _rows(title, RunDirectory.open(out), wake_ups)
 
 
@@ -188,6 +191,8 @@ def missed_fraction(begun: Array, period: float = PERIOD) -> float:
 def _run_session(host: str, seconds: float, out: str, priority: int) -> None:
     """Give poses on a circle while this process holds its interpreter lock.
 
+    If the system refuses the priority, the session ends at once.
+
     Args:
         host: Address of an emulated controller.
         seconds: How long, s.
@@ -205,6 +210,9 @@ def _run_session(host: str, seconds: float, out: str, priority: int) -> None:
             session.engage()
         is_refused = any("real-time priority" in str(note.message) for note in notes)
         print("refused" if is_refused else "engaged", flush=True)
+        if is_refused:
+            session.disengage()
+            return
 
         holder = threading.Thread(target=_hold_the_lock, args=(ended,))
         holder.start()

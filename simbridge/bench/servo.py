@@ -179,10 +179,13 @@ def _run_loop(condition: LoopCondition, link: LinkName, seconds: float) -> Strea
     commands = []
     timestamps = []
     with warnings.catch_warnings(record=True) as notes, backend as arm:
-        begin = arm.read().q
-        arm.move_to(begin)
+        start = arm.read().q
+        # A motion that stays there: it starts the servo process and the control script, so that the
+        # stream that is measured begins with both running.
+        arm.move_to(start)
+
         times = np.arange(0.0, seconds, PERIOD)
-        plan = begin + AMPLITUDE * (1.0 - np.cos(times))[:, None] * np.ones(robot.n)
+        plan = start + AMPLITUDE * (1.0 - np.cos(times))[:, None] * np.ones(robot.n)
 
         if condition.is_busy:
             threading.Thread(target=_compute, args=(ended,)).start()
