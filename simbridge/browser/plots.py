@@ -53,7 +53,7 @@ class ErrorPlot:
         self._drawn: list[tuple[int, int]] = []
 
     def show(self, first: Curve, second: Curve | None) -> None:
-        """Show what has changed.
+        """Show the errors of one or two curves, unless they are drawn already.
 
         Args:
             first: Curve of the solver, or of a run.
@@ -75,7 +75,8 @@ class ErrorPlot:
             largest = max(largest, second.largest)
 
         _set_scales(self._plot, first, largest)
-        # The page draws with each of them: it must have the data of every series.
+        # The page draws after each of these assignments, and must have data for every series then:
+        # a series that goes is removed before the data are set, and a new one is added after that.
         if len(series) < len(self._plot.series):
             self._plot.series = series
         self._plot.data = data
@@ -107,7 +108,7 @@ class JointPlots:
         self._drawn = (0, 0)
 
     def show(self, curve: Curve) -> None:
-        """Show what has changed."""
+        """Show the joints of a curve, unless they are drawn already."""
         drawn = (id(curve), curve.version)
         if drawn == self._drawn:
             return

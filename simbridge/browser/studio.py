@@ -263,12 +263,16 @@ class Studio:
         self._events.put(PageEvent(client.client_id, "closed"))
 
     def _ask(self, facts: Facts, question: str) -> bool:
-        """Ask the driving page, in the background. Without an answer it is a no."""
+        """Ask the page that drives, and wait for its answer; no answer counts as a no.
+
+        The thread in the background calls this.
+        """
         engagement = self.workspace.engagement
         answers = engagement.answers
-        # Answers to an earlier question.
+        # Discard answers to an earlier question.
         while not answers.empty():
             answers.get_nowait()
+        # Checked only now: the answer that `__exit__` gives may have been discarded, too.
         if self._closed.is_set():
             return False
 

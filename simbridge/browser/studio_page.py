@@ -249,6 +249,7 @@ class Page:
         hint = "Its directory, such as runs/circle-1."
         kept = self._gui.add_text("kept run", "", hint=hint)
         self._inputs.handles.append(kept)
+        # What is typed there sends no event: *Load* does, and checks the text by this offer.
         self._inputs.note_offer(kept)
         hint = "Shows a kept run of this arm."
         self._inputs.add_button(
@@ -260,10 +261,12 @@ class Page:
         """Add the group of buttons that plays, pauses and stops."""
         motion = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
         self._motion = motion
+        # A page may send any text: what the buttons offer is noted, and each event checked by that.
         self._inputs.note_offer(motion)
 
         @motion.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
+            # Without a client, it is the studio itself that has set the value.
             if event.client_id is None:
                 return
             try:
