@@ -182,7 +182,10 @@ def _report_run(path: Path, name: str, figures: FigureFiles | None) -> Rewritten
 
 
 def _summarize_again(directory: RunDirectory, evaluation: Evaluation) -> Summary:
-    """Return the summary of a run; it is written where its evaluation was interrupted."""
+    """Return the summary of a run, and write it where the run's evaluation was interrupted.
+
+    A run without summary.json gets none: how it ended was not recorded.
+    """
     earlier: dict[str, Any] = {}
     if directory.summary_file.exists():
         earlier = directory.summary(Summary)
@@ -194,6 +197,7 @@ def _summarize_again(directory: RunDirectory, evaluation: Evaluation) -> Summary
         loop=earlier.get("loop"),
         tolerance=evaluation.settings.tolerance,
     )
+    # A run first writes how it ended. All else, such as `samples`, follows when it is evaluated.
     if earlier and "samples" not in earlier:
         directory.write_summary(summary)
     return summary

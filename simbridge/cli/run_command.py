@@ -255,7 +255,8 @@ def _plan_remarks(prepared: Prepared) -> Iterator[str]:
 
     planned = float(plan.trajectory_times[-1])
     if is_slowed_down(plan.duration, planned, plan.period):
-        reason = slow_down_reason(prepared.peaks.command_lead is not None)
+        has_feedforward = prepared.peaks.command_lead is not None
+        reason = slow_down_reason(has_feedforward)
         yield f"Slowed down {reason}: {planned:.2f} s of trajectory take {plan.duration:.2f} s."
     if plan.limited.any():
         yield f"The limiter changed {counted(int(plan.limited.sum()), 'setpoint')}."

@@ -42,7 +42,7 @@ def choose(what: str, names: Sequence[str]) -> str:
     """Show numbered names, and ask until the answer is one of the numbers.
 
     Args:
-        what: The names stand for, for the question.
+        what: Noun for what the names stand for, such as "topic": the question is "Which topic?".
         names: Names to choose from.
 
     Raises:

@@ -182,10 +182,14 @@ def _unknown_option(
     name = option.lstrip("-").replace("_", "-")
     names = [flag.removeprefix("--") for flag in options]
 
-    # The one that is spelled most like it, and those with a word that begins like it; without such
-    # words, all that are spelled like it.
+    # The options that are spelled like it, the nearest first.
     similar = nearest_names(name, names, MAX_SUGGESTIONS, likeness=MIN_LIKENESS)
+
+    # The options that have a word that begins with it, as "gain" begins a word of "servo-gain". A
+    # hyphen before both names stands for the beginning of a word.
     related = [known for known in names if f"-{name}" in f"-{known}".replace(".", "-")]
+
+    # With related options, only the nearest of those that are spelled like it is suggested.
     nearest = similar[:1] + related if related else similar
     nearest = list(dict.fromkeys(nearest))[:MAX_SUGGESTIONS]
 
