@@ -159,14 +159,16 @@ class Conversation:
                 names = self._pending_inputs.pop(0) if self._pending_inputs else []
                 # 0 refuses the recipe.
                 if number:
-                    formats = "".join(RTDE_FORMATS[name] for name in types.split(","))
+                    formats = "".join(RTDE_FORMATS[type_name] for type_name in types.split(","))
                     self._inputs[number] = names, struct.Struct(">" + formats)
                 return f"input recipe {number}: {_text(types.encode())}"
 
             case RtdePackage.OUTPUTS:
+                # From version 2 on, the number of the recipe comes before the types.
                 types_sent = payload if self._version == 1 else payload[1:]
                 return f"outputs: {_text(types_sent)}"
 
+        # The replies to PROTOCOL_VERSION, START and PAUSE are one byte, which is 1 if accepted.
         is_accepted = payload == b"\x01"
         if is_accepted and kind == RtdePackage.PROTOCOL_VERSION:
             self._version = self._requested_version

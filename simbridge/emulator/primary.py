@@ -138,12 +138,12 @@ def _tool(controller: EmulatedController) -> bytes:
         ">2B2dfB2fB",
         0,  # range of the first analog input
         0,  # range of the second one
-        *state.analog_inputs[2:],
-        VOLTAGE if state.powered else 0.0,
-        0,  # voltage of the tool connector
-        0.0,  # current
-        TEMPERATURE,
-        state.joint_mode,
+        *state.analog_inputs[2:],  # the tool's; the first two are those of the control box
+        VOLTAGE if state.powered else 0.0,  # supply voltage of the tool
+        0,  # output voltage of the tool connector
+        0.0,  # current of the tool connector
+        TEMPERATURE,  # temperature of the tool
+        state.joint_mode,  # mode of the tool: the emulated one has that of the joints
     )
 
 
@@ -156,12 +156,12 @@ def _masterboard(controller: EmulatedController) -> bytes:
         state.digital_outputs & 0xFFFFFFFF,
         0,  # range of the first analog input
         0,  # range of the second one
-        *state.analog_inputs[:2],
-        state.analog_output_types & 1,
-        state.analog_output_types >> 1 & 1,
+        *state.analog_inputs[:2],  # the control box's; the others are those of the tool
+        state.analog_output_types & 1,  # 1 if the first analog output is a voltage, 0 for a current
+        state.analog_output_types >> 1 & 1,  # the same of the second one
         *state.analog_outputs,
-        TEMPERATURE,
-        VOLTAGE if state.powered else 0.0,
+        TEMPERATURE,  # temperature of the masterboard
+        VOLTAGE if state.powered else 0.0,  # robot voltage
         0.0,  # robot current
         0.0,  # current of inputs and outputs
         state.safety_mode,
