@@ -124,7 +124,13 @@ class TomlFile:
         raise InputFileError(self.path, f"{prefix}{error}", line=line) from None
 
     def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
-        """Refuse what msgspec's message says of a field."""
+        """Refuse a field in plain words, with its line.
+
+        Args:
+            kind: The kind of the document's table.
+            message: What msgspec says, such as "Expected `int | null`, got `str` - at
+                `$.links[2].mass`". It ends before " - at" where the document itself is meant.
+        """
         reason, _, path = message.partition(" - at `$")
         field = path.rstrip("`").lstrip(".")
 
@@ -133,6 +139,7 @@ class TomlFile:
             missing_field = f"{field}.{missing[1]}".lstrip(".")
             raise InputFileError(self.path, "the field is missing", field=missing_field)
 
+        # An unknown field is named as in the file: a key in quotes may contain a newline.
         unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
         if unknown:
             known_fields = msgspec.structs.fields(_find_type(kind, field))
@@ -153,9 +160,10 @@ class TomlFile:
         raise InputFileError(self.path, reason, line=self._find_line(field), field=field or None)
 
     def _find_line(self, field: str) -> int | None:
-        """Find a field's line.
+        """Return the line of a field, from 1.
 
-        Its key must occur once in the file, or in its table of `[[links]]`.
+        None unless the field's key occurs exactly once: in the file, or for a field of a list of
+        tables, such as `[[links]]`, in its table.
         """
         start = 0
         end = len(self.text)
@@ -164,10 +172,13 @@ class TomlFile:
         if table:
             name = table[1]
             index = int(table[2])
-            pattern = rf"^\[\[{name}\]\]"
+            pattern = rf"^[ \t]*\[\[[ \t]*[\"']?{name}[\"']?[ \t]*\]\]"
             headers = [match.start() for match in re.finditer(pattern, self.text, re.MULTILINE)]
             if headers:
-                edges = [*headers, end, end]
+                # TOML knows further ways to write a header, such as with escapes in its name.
+                if index >= len(headers):
+                    return None
+                edges = [*headers, end]
                 start = edges[index]
                 end = edges[index + 1]
 

@@ -9,9 +9,14 @@ from simbridge.errors import InputFileError
 from simbridge.files.toml_file import TomlFile, find_repeated
 
 
+class Link(msgspec.Struct):
+    mass: float
+
+
 class Arm(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     lengths: list[float] = []
+    links: list[Link] = []
 
 
 def refuse(tmp_path, text):
@@ -48,6 +53,19 @@ def test_a_wrong_type_is_named_in_words(tmp_path):
 
     assert error.field == "lengths"
     assert error.reason == "expected a list, got text"
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [("[[links]]", 7), ("  [[ links ]]", 7), ("[['links']]", 7), (r'[["lin\u006bs"]]', None)],
+)
+def test_a_field_is_found_in_its_table(tmp_path, header, line):
+    text = f"name = 'arm'\n[[links]]\nmass = 1\n{header}\nmass = 1\n{header}\nmass = 'heavy'\n"
+
+    error = refuse(tmp_path, text)
+
+    assert error.field == "links[2].mass"
+    assert error.line == line
 
 
 def test_what_is_no_toml_is_named_by_its_line(tmp_path):
