@@ -213,6 +213,9 @@ def measure_repeats_externally(
 
 def _cut_runs(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
     """Return the part of each run in a recording of all runs."""
+    # All runs repeat one motion: the recording is searched for that of the first run, as often as
+    # there are runs. The stamps of every run count from its own beginning, so that the offset of a
+    # repetition is that of its run's clock.
     first = runs[0]
     offsets = find_cycles(
         first.log.stamp,

@@ -156,13 +156,15 @@ def find_differences(
             differs.
     """
     by_run = [dict(flatten(settings)) for settings in tables]
+    # All names of settings once, the most important first.
     names = dict.fromkeys([*NAMED_BY_VALUE, *(name for run in by_run for name in run)])
     differing = [name for name in names if _differs(name, by_run)]
 
     # The beginnings of names of settings that differ only because another one does.
     implied = tuple(start for name in differing for start in CONSEQUENCES.get(name, ()))
 
-    # Keep the settings that a user chose.
+    # Keep the settings that a user chose. One that implies others is itself never implied: the name
+    # "robot.name" begins with "robot.", too.
     settings = []
     for name in differing:
         is_implied = name not in CONSEQUENCES and name.startswith(implied)

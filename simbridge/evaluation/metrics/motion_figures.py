@@ -175,15 +175,18 @@ def near_singularity(
     """Return the share of samples near a singularity, and the smallest values of the run.
 
     Args:
-        joints: Joint positions (T, n), T at least 1.
+        joints: Joint positions (T, n), rad (m), T at least 1.
         jacobians: Function from joint positions (K, n) to Jacobians (K, m, n), with m rows of the
             task. With n < m there are n singular values.
-        motions: Number of independent directions in which the arm can move at all: 2 for the
-            position of a planar arm, which is not singular because it cannot leave its plane. The
-            smaller of m and n by default.
+        motions: Number of independent directions in which the arm can move at all; the smaller of m
+            and n by default. It is 2 for the position of a planar arm, which can never leave its
+            plane: that alone does not make it singular.
     """
+    # Refuse what is not (T, n), or not finite. Any number of joints will do.
     q = np.asarray(joints, dtype=float)
-    q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
+    columns = q.shape[1] if q.ndim == 2 else 1
+    q = rows("joint positions", q, columns)
+
     # At most MAX_COMPARED samples, evenly spaced, in blocks that fit the memory.
     stride = math.ceil(len(q) / MAX_COMPARED)
     q = q[::stride]
