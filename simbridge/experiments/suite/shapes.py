@@ -104,6 +104,8 @@ def _fit_shape(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) ->
         if shape.is_continuous:
             can_follow = follow(stage, shape.targets, start) is not None
         else:
+            # Such targets are a few poses, each held for many periods. Each pose is solved once, in
+            # any order: `start` is only the first guess.
             can_follow = attains_all(stage, np.unique(shape.targets, axis=0), start)
         if can_follow:
             return Motion(
