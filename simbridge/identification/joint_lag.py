@@ -42,7 +42,7 @@ class CommonLag(NamedTuple):
 
 
 def fit_common_lag(target: Array, velocity: Array, actual: Array) -> CommonLag:
-    """Fit one lag with which all joints follow their targets: target - actual = lag velocity.
+    """Fit one lag with which all joints follow their targets: target - actual = lag * velocity.
 
     Args:
         target: Joint targets (T, n), rad.

@@ -65,6 +65,9 @@ SWEPT_WEIGHTS = (0.025, 0.975)
 # Lookaheads that a fit may start from, s: a little beyond the range that servoj accepts.
 LEAST_START_LOOKAHEAD = 0.9 * LOOKAHEAD_RANGE[0]
 LARGEST_START_LOOKAHEAD = 1.1 * LOOKAHEAD_RANGE[1]
+# Smallest and largest X, s^2, and Y, s, of a fit: half and twice the range that servoj accepts.
+LEAST_TUNING = (0.5 / GAIN_RANGE[1], 0.5 * LOOKAHEAD_RANGE[0])
+LARGEST_TUNING = (2.0 / GAIN_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
 # Residuals beyond this many medians are left out of the standard deviations.
 MAX_KEPT_RESIDUAL = 3.0
 # Smallest residual that is not rounding, rad.
@@ -262,9 +265,9 @@ class LawRows:
 
         # The covariance of a least-squares fit of X, Y and a free phase: the variance of the
         # residuals times the inverse of the normal matrix.
-        x_y_phase = np.array([*fit.tuning, fit.phase])
+        estimate = np.array([*fit.tuning, fit.phase])
         unknowns = _free_unknowns(fit, with_tuning=True)
-        slopes = self._slopes(x_y_phase, residuals, unknowns, fit.matched)
+        slopes = self._slopes(estimate, residuals, unknowns, fit.matched)
         columns, scale = _scale_columns(slopes[kept])
         inverse = np.linalg.pinv(np.einsum("kni,knj->ij", columns, columns))
         scaled_deviations = np.sqrt(variance * np.diag(inverse))
@@ -298,21 +301,24 @@ class LawRows:
             return setpoints - current
         return setpoints - ((1.0 - weight) * previous + weight * current)
 
-    def _slopes(self, x: Array, residuals: Array, unknowns: list[int], matched: Counts) -> Array:
+    def _slopes(
+        self, estimate: Array, residuals: Array, unknowns: list[int], matched: Counts
+    ) -> Array:
         """Return the derivatives (K, n, m) of the residuals with respect to m unknowns.
 
         Args:
-            x: X, s^2, Y, s, and phase, s (3,).
-            residuals: Residuals at x (K, n), rad.
-            unknowns: Indices of the m elements of x that vary.
+            estimate: X, s^2, Y, s, and phase, s (3,).
+            residuals: Residuals at the estimate (K, n), rad.
+            unknowns: Indices of the m elements of the estimate that vary.
             matched: Indices (2, K) of the matched commands; see `LawFit`.
         """
-        sizes = [DERIVATIVE_STEP * x[0], DERIVATIVE_STEP * x[1], -DERIVATIVE_STEP * self.cycle]
+        x, y, _ = estimate
+        sizes = [DERIVATIVE_STEP * x, DERIVATIVE_STEP * y, -DERIVATIVE_STEP * self.cycle]
         steps = np.diag(sizes)
 
         slopes = []
         for i in unknowns:
-            varied = x + steps[i]
+            varied = estimate + steps[i]
             change = self._residuals(varied[:2], varied[2], matched) - residuals
             slopes.append(change / steps[i, i])
         return np.stack(slopes, axis=-1)
@@ -330,38 +336,37 @@ class LawRows:
         Returns:
             X = 1 / gain, s^2, Y = lookahead, s, and the phase, s (3,).
         """
-        x = np.array([*fit.tuning, fit.phase])
+        estimate = np.array([*fit.tuning, fit.phase])
         unknowns = _free_unknowns(fit, with_tuning)
         if not unknowns:
-            return x
+            return estimate
 
         for _ in range(MAX_NEWTON_STEPS):
-            residuals = self._residuals(x[:2], x[2], fit.matched)
+            residuals = self._residuals(estimate[:2], estimate[2], fit.matched)
             known = np.isfinite(residuals).all(axis=1)
             if known.sum() < MIN_ROWS:
                 break
 
-            # Rows beyond the quantile hardly matter.
+            # A row at the quantile gets half the weight of an exact one; far beyond it a row hardly
+            # matters.
             distance = np.linalg.norm(residuals[known], axis=1)
             scale = max(float(np.quantile(distance, quantile)), LEAST_RESIDUAL)
             weights = 1.0 / (1.0 + (distance / scale) ** 2)
 
-            slopes = self._slopes(x, residuals, unknowns, fit.matched)
+            slopes = self._slopes(estimate, residuals, unknowns, fit.matched)
             change = np.zeros(3)
             change[unknowns] = -_solve_least_squares(slopes[known], residuals[known], weights)
-            x = x + change
-            # Stay within half and twice the range that servoj accepts.
-            x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
-            x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
+            estimate = estimate + change
+            estimate[:2] = np.clip(estimate[:2], LEAST_TUNING, LARGEST_TUNING)
 
-            tuning_settled = np.abs(change[:2] / x[:2]).max() < CONVERGED
+            tuning_settled = np.abs(change[:2] / estimate[:2]).max() < CONVERGED
             phase_settled = abs(change[2]) < CONVERGED * self.cycle
             if tuning_settled and phase_settled:
                 break
             # A phase that leaves the cycle belongs to other commands, which must be matched anew.
-            if fit.phase > 0.0 and not 0.0 < x[2] < self.cycle:
+            if fit.phase > 0.0 and not 0.0 < estimate[2] < self.cycle:
                 break
-        return x
+        return estimate
 
 
 def _free_unknowns(fit: LawFit, with_tuning: bool) -> list[int]:

@@ -98,19 +98,20 @@ def find_cycle(times: Array, velocity: Array | None, acceleration: Array | None)
     # Only rows where the acceleration changes show the cycle: with a constant acceleration the
     # velocity changes in the same way for any cycle. Where a trapezoid of speed bends, movej may
     # report either acceleration: the acceleration must change in the row before as well.
-    change = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
+    acceleration_step = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
     magnitude = np.abs(acceleration[1:]).max(axis=1)
-    changes = (change > MIN_RELATIVE_CHANGE * magnitude) & (change > MIN_CHANGE)
-    changed_before = np.concatenate([[False], changes[:-1]])
+    is_large_step = acceleration_step > MIN_RELATIVE_CHANGE * magnitude
+    is_changing = is_large_step & (acceleration_step > MIN_CHANGE)
+    was_changing = np.concatenate([[False], is_changing[:-1]])
     is_cb3_span = np.abs(spans - CB3_CYCLE) < MAX_SPAN_DIFFERENCE
-    rows = is_cb3_span & changes & changed_before
-    if rows.sum() < MIN_CYCLE_ROWS:
+    shows_cycle = is_cb3_span & is_changing & was_changing
+    if shows_cycle.sum() < MIN_CYCLE_ROWS:
         return None
 
     # The fraction of the change of velocity that a CB3's cycle does not explain. In between the two
     # limits it may come from noise as well as from another cycle.
-    velocity_change = np.diff(velocity, axis=0)[rows]
-    unexplained = velocity_change - CB3_CYCLE * acceleration[1:][rows]
+    velocity_change = np.diff(velocity, axis=0)[shows_cycle]
+    unexplained = velocity_change - CB3_CYCLE * acceleration[1:][shows_cycle]
     usual_change = float(np.median(np.linalg.norm(velocity_change, axis=1)))
     usual_unexplained = float(np.median(np.linalg.norm(unexplained, axis=1)))
     misfit = usual_unexplained / max(usual_change, LEAST_VELOCITY_CHANGE)

@@ -9,6 +9,10 @@ with q' and qd' one cycle before each row. Six joints give six equations for two
 rows prove it, since smooth motions come close now and then; but the pairs that held a setpoint all
 agree on one tuning, and others do not agree. servoL, which obeys the same law, shows its tuning in
 this way, too.
+
+A cycle is split if a call of servoj ends inside it: the controller then takes two steps of the law
+in that cycle, and the equation holds only roughly. Pairs with a split cycle are left out where the
+recorded digits show it.
 """
 
 from __future__ import annotations
@@ -72,12 +76,18 @@ class RowPairs:
     def __getitem__(self, pairs: Flags) -> RowPairs:
         return RowPairs(self.x[pairs], self.y[pairs], self.target[pairs])
 
-    def changes(self, pair: tuple[float, float]) -> Array:
-        """Return how far the setpoint of each pair moved under a tuning (P,), rad."""
-        return np.linalg.norm(pair[0] * self.x + pair[1] * self.y - self.target, axis=1)
+    def changes(self, tuning: Array) -> Array:
+        """Return how far the setpoint of each pair moved (P,), rad.
+
+        Args:
+            tuning: X, s^2, and Y, s (2,), of all pairs, or of each pair (P, 2).
+        """
+        x_factor = tuning[..., :1]
+        y_factor = tuning[..., 1:]
+        return np.linalg.norm(x_factor * self.x + y_factor * self.y - self.target, axis=1)
 
     def solve_each(self) -> tuple[Array, Flags]:
-        """Return the tuning X and Y with which each pair's setpoint moved least.
+        """Return the tuning with which each pair's setpoint moved least.
 
         Returns:
             X, s^2, and Y, s, of each pair (P, 2), and whether the pair determines them (P,).
@@ -91,37 +101,42 @@ class RowPairs:
         determinant = xx * yy - xy * xy
         is_solvable = determinant > MIN_DETERMINANT * xx * yy
         divisor = np.where(is_solvable, determinant, 1.0)
-        pairs = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=1) / divisor[:, np.newaxis]
-        return pairs, is_solvable
+        tunings = np.stack([yy * xr - xy * yr, xx * yr - xy * xr], axis=1)
+        return tunings / divisor[:, np.newaxis], is_solvable
 
 
 def fit_to_single_cycles(motion: TargetMotion) -> Tuning:
     """Fit the tuning with which the setpoint stood still in single cycles of the recording.
 
-    Its deviation is the spread of single pairs, not that of their mean: a setpoint that crept in
-    these cycles would shift all of them alike.
+    Its deviation is the spread of the tunings of single pairs of rows, not that of their mean: a
+    setpoint that crept in these cycles would shift all of them alike.
 
     Raises:
         NotIdentified: Too few pairs of rows agree on a tuning, or they agree on several.
     """
+    # The resolution of a setpoint depends on the tuning, which is not known yet. Any tuning serves:
+    # X and Y are so small that the digits of the position dominate.
     resolution = float(motion.setpoint_resolution(1.0 / GAIN_RANGE[0], LOOKAHEAD_RANGE[0]))
     pairs = _pairs_of_rows(motion, MIN_MOVEMENT_DIGITS * resolution)
     tunings, is_solvable = pairs.solve_each()
     pairs = pairs[is_solvable]
     tunings = tunings[is_solvable]
 
-    # Each pair that may have held its setpoint proposes its tuning.
-    changes = np.linalg.norm(
-        tunings[:, :1] * pairs.x + tunings[:, 1:] * pairs.y - pairs.target, axis=1
-    )
+    # Each pair that may have held its setpoint proposes its tuning. It may have if the setpoint
+    # moved by no more than the digits show under the pair's own tuning.
     bound = MAX_DIGITS * resolution
-    proposals = tunings[_is_accepted(tunings) & (changes < bound)][:MAX_TRIED_PAIRS]
-    agreeing = np.array([(pairs.changes((x, y)) < bound).sum() for x, y in proposals])
-    best = _choose(proposals, agreeing)
+    may_have_held = pairs.changes(tunings) < bound
+    proposals = tunings[_is_accepted(tunings) & may_have_held][:MAX_TRIED_PAIRS]
 
-    held = pairs.changes((best[0], best[1])) < bound
-    fit, residuals = _fit(pairs[held], best)
-    spread = _spread(tunings[held], fit)
+    # Choose the proposal under which most pairs held their setpoints, and fit it to these.
+    agreeing = np.array([(pairs.changes(tuning) < bound).sum() for tuning in proposals])
+    best = _choose_tuning(proposals, agreeing)
+    held = pairs.changes(best) < bound
+    fit, residuals = _fit_tuning(pairs[held], best)
+    spread = _spread_of_tunings(tunings[held], fit)
+
+    # Where the digits show no split cycles, any of these pairs may have one: allow for the error of
+    # a recording in which all cycles are split.
     if not shows_splits(motion):
         least = np.array([UNSEEN_SPLIT_GAIN, UNSEEN_SPLIT_LOOKAHEAD])
         spread = np.maximum(spread, least * fit)
@@ -154,7 +169,7 @@ def _is_accepted(tunings: Array) -> Flags:
     return np.asarray((is_high_enough & is_low_enough).all(axis=1))
 
 
-def _choose(proposals: Array, agreeing: Array) -> Array:
+def _choose_tuning(proposals: Array, agreeing: Array) -> Array:
     """Return the tuning on which most pairs of rows agree.
 
     Args:
@@ -183,7 +198,7 @@ def _choose(proposals: Array, agreeing: Array) -> Array:
     return best
 
 
-def _fit(pairs: RowPairs, start: Array) -> tuple[Array, Array]:
+def _fit_tuning(pairs: RowPairs, start: Array) -> tuple[Array, Array]:
     """Fit one tuning to pairs that held their setpoints, with Cauchy weights.
 
     Args:
@@ -195,7 +210,7 @@ def _fit(pairs: RowPairs, start: Array) -> tuple[Array, Array]:
     """
     fit = start
     for _ in range(ROUNDS):
-        residuals = pairs.changes((fit[0], fit[1]))
+        residuals = pairs.changes(fit)
         weights = cauchy_weights(residuals, float(np.median(residuals)))[:, np.newaxis]
         xx = (weights * pairs.x * pairs.x).sum()
         xy = (weights * pairs.x * pairs.y).sum()
@@ -203,10 +218,10 @@ def _fit(pairs: RowPairs, start: Array) -> tuple[Array, Array]:
         xr = (weights * pairs.x * pairs.target).sum()
         yr = (weights * pairs.y * pairs.target).sum()
         fit = np.array(solve_pair(xx, xy, yy, xr, yr))
-    return fit, pairs.changes((fit[0], fit[1]))
+    return fit, pairs.changes(fit)
 
 
-def _spread(tunings: Array, fit: Array) -> Array:
+def _spread_of_tunings(tunings: Array, fit: Array) -> Array:
     """Return the standard deviation (2,) of single pairs' X and Y (P, 2) around a fit."""
     spread: Array = MAD_TO_DEVIATION * np.median(np.abs(tunings - fit), axis=0)
     return spread
