@@ -150,6 +150,17 @@ def accept(
     return count + 1
 
 
+# Three things in `ur_branches` are explained elsewhere:
+#
+# - `in_plane` expresses the goal in the plane of the arm as eight numbers: (xx, xy, xz) is its x
+#   axis and (yx, yy, yz) its y axis, zz is the z component of its z axis, and wx says how far ahead
+#   its origin is, m.
+# - FOLD is the distance up to which the wrist's positions on both sides of the pan axis differ by
+#   rounding only.
+# - `near[i] + joints[0, i]` is the table angle that joint i is to be near to. Pan, shoulder (that
+#   angle is `first`) and wrist 3 take it where the goal leaves them free.
+
+
 def ur_branches(
     lengths: Array,
     joints: Array,
