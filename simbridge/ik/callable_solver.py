@@ -133,10 +133,12 @@ def is_factory(function: SolverFunction, name: str = "") -> bool:
         return False
 
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [item for item in parameters if item.default is item.empty]
-    count = sum(item.kind in by_position for item in required)
-    is_complete = not any(item.kind is inspect.Parameter.KEYWORD_ONLY for item in required)
-    if count not in (1, 2) or not is_complete:
+    without_default = [item for item in parameters if item.default is item.empty]
+    # *args and **kwargs have no default either, but are not required: they are of other kinds.
+    count = sum(item.kind in by_position for item in without_default)
+    # A solver is called with positional arguments only.
+    needs_keyword = any(item.kind is inspect.Parameter.KEYWORD_ONLY for item in without_default)
+    if count not in (1, 2) or needs_keyword:
         shown = f"{name or name_of(function)}{inspect.signature(function)}"
         needed = f"{NEEDED_FUNCTION}: two required parameters, or one"
         raise InvalidParameter("solver", shown, needed)

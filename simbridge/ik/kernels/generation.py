@@ -159,18 +159,19 @@ def generate_linearize(structure: Structure, task: str, differences: bool = Fals
     else:
         twists = chain.jacobian(frames, structure.prismatic)
 
-    # The elements that the function assigns.
+    # The elements that the function assigns. The candidate is the posture that a step leads to; its
+    # Jacobian has a row per joint.
     results = [*_elements("residual[{}]", residual), *_elements("candidate_error[{}]", error)]
     for j, twist in enumerate(twists):
         row = chain.task_rows(frames, twist, task)
         results += _elements(f"candidate_jacobian[{j}, {{}}]", row)
 
-    # The function begins by giving the fields of its record the names that the trace uses.
+    # The function begins with lines that give the fields of its record the names of the trace.
     arrays = ("placements", "target", "residual", "candidate_error", "candidate_jacobian")
     numbers = ("translation_clamp", "rotation_clamp", "difference_step")
-    field_names = ["q = descent.iterate.q"]
-    field_names += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
-    return write_function("linearize(descent)", [*field_names, *statements(trace, results)], trace)
+    unpacking = ["q = descent.iterate.q"]
+    unpacking += [f"{name} = descent.search.{name}" for name in (*arrays, *numbers)]
+    return write_function("linearize(descent)", [*unpacking, *statements(trace, results)], trace)
 
 
 def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
