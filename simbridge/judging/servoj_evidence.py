@@ -202,8 +202,11 @@ def _fit_command_each_cycle(
     newest = np.maximum(np.searchsorted(commands.times, latest_sending, side="right") - 1, 0)
     cycle_commands = commands.values[newest]
     try:
+        # The default tuning is tried first. It is refused where the cycle is so long that it would
+        # be unstable.
+        expected = ServojLaw(cycle)
         law = find_servo_law(
-            ServojLaw(cycle),
+            expected,
             motion.cycles,
             cycle_commands,
             q=motion.q,
