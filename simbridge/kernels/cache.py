@@ -82,7 +82,7 @@ def load_kept_module(name: str) -> bool:
 def compile_once(module: ModuleType) -> Iterator[None]:
     """Let one process at a time compile a module's functions within the block.
 
-    Another process waits, and then finds the machine code in the cache.
+    Another process waits for up to a minute, and then finds the machine code in the cache.
 
     Args:
         module: The module, from `load_module`.
@@ -96,10 +96,13 @@ def compile_once(module: ModuleType) -> Iterator[None]:
         return
 
     with lock:
+        # If the lock cannot be had in time, both processes compile, which only costs time.
         _wait_for(lock.fileno())
         try:
             yield
         finally:
+            # A process that comes later makes a new file, even while others still wait with this
+            # one. Both find the machine code in the cache, and need no lock any more.
             path.unlink(missing_ok=True)
 
 

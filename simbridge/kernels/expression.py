@@ -127,9 +127,10 @@ def _is_number(value: Scalar, number: float) -> bool:
 
 
 def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any]]:
-    """Decorate a function with branches: called with expressions, the call itself is recorded.
+    """Decorate a function that branches on values: called with expressions, its call is recorded.
 
-    The generated code then contains the call, where it contains the operations of other functions.
+    Its operations cannot be recorded, since expressions have no values to branch on. Of another
+    function the generated code contains the operations; of this one it contains the call itself.
     Such a call has positional arguments only. Called with numbers, the function works as usual.
 
     Args:
