@@ -150,7 +150,7 @@ def accept(
     return count + 1
 
 
-# Three things in `ur_branches` are explained elsewhere:
+# What `ur_branches` takes from elsewhere:
 #
 # - `in_plane` expresses the goal in the plane of the arm as eight numbers: (xx, xy, xz) is its x
 #   axis and (yx, yy, yz) its y axis, zz is the z component of its z axis, and wx says how far ahead
