@@ -457,7 +457,7 @@ class MissingPackage(Refusal, ImportError):
 
 
 def optional_package(
-    module: str, package: str, purpose: str, extra: str = "", command: str = ""
+    module: str, package: str, *, purpose: str, extra: str = "", command: str = ""
 ) -> Any:
     """Import a module of a package that need not be installed.
 
@@ -465,7 +465,7 @@ def optional_package(
         module: Name of the module.
         package: Name of the package on the package index.
         purpose: What needs it, for the error.
-        extra: simbridge's own that contains it, or "".
+        extra: The extra of simbridge that installs the package; "" if none does.
         command: The command that installs it, where that is not pip's; for the error.
 
     Returns:

@@ -31,7 +31,7 @@ def import_mujoco() -> Any:
     Raises:
         MissingPackage: It is installed, but cannot be imported.
     """
-    return optional_package("mujoco", "mujoco", "The simulation", "mujoco")
+    return optional_package("mujoco", "mujoco", purpose="The simulation", extra="mujoco")
 
 
 def make_model(robot: Robot) -> Any:

@@ -39,7 +39,7 @@ def import_pybullet() -> Any:
     try:
         with open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), 2)
-        return optional_package("pybullet", "pybullet", "The simulation")
+        return optional_package("pybullet", "pybullet", purpose="The simulation")
     finally:
         os.dup2(saved, 2)
         os.close(saved)

@@ -68,8 +68,9 @@ def export_parquet(folder: Path, read_samples: ReadSamples) -> list[Path]:
     n: the joints as measured) and `action` (a list of n: the joint positions sent for that stamp,
     one period before). The schema's metadata names joints and units.
     """
-    arrow = optional_package("pyarrow", "pyarrow", "--to parquet", "parquet")
-    parquet = optional_package("pyarrow.parquet", "pyarrow", "--to parquet", "parquet")
+    purpose = "--to parquet"
+    arrow = optional_package("pyarrow", "pyarrow", purpose=purpose, extra="parquet")
+    parquet = optional_package("pyarrow.parquet", "pyarrow", purpose=purpose, extra="parquet")
     run = read_samples(ALL)
     log = run.log
 
@@ -105,7 +106,7 @@ def export_mat(folder: Path, read_samples: ReadSamples) -> list[Path]:
     `stamp_s`, `plan_time_s`, `joint_names`; `joints` by quantity and unit (T, n); `poses` (T, 7), x
     y z in m and a quaternion x y z w; `errors`, `NAME_m` and `NAME_rad` (T, 3).
     """
-    io = optional_package("scipy.io", "scipy", "--to mat", "mat")
+    io = optional_package("scipy.io", "scipy", purpose="--to mat", extra="mat")
     run = read_samples(ALL)
     log = run.log
 

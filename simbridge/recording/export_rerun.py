@@ -21,7 +21,7 @@ def export_rerun(folder: Path, read_samples: ReadSamples) -> list[Path]:
     The 3D view shows the poses as paths, the tool, and the arm as a line through its joints. The
     errors (mm, degrees) and the joints are curves over time.
     """
-    rr = optional_package("rerun", "rerun-sdk", "--to rerun", "rerun")
+    rr = optional_package("rerun", "rerun-sdk", purpose="--to rerun", extra="rerun")
     run = read_samples(ALL)
     attained = run.poses["attained"]
     time = [rr.TimeColumn("run", duration=run.log.stamp)]

@@ -60,7 +60,7 @@ def expand_xacro(
         InputFileError: It cannot be expanded, needs more than `LIMITS`, or reads what it may not
             (see `_nearby_directories` and `_configured_directories`).
     """
-    optional_package("xacro", "xacro", f"Reading {path}", "xacro")
+    optional_package("xacro", "xacro", purpose=f"Reading {path}", extra="xacro")
     arguments = arguments or {}
     nearby_directories = [str(directory) for directory in _nearby_directories(path)]
     configured = [str(directory) for directory in _configured_directories(packages, arguments)]

@@ -220,7 +220,9 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        distributed = optional_package("distributed", "distributed", "--cluster", "cluster")
+        distributed = optional_package(
+            "distributed", "distributed", purpose="--cluster", extra="cluster"
+        )
         self._address = address
         # Number of points that the workers can make at a time.
         self._workers = 1

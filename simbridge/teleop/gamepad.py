@@ -109,7 +109,7 @@ class Gamepad(Device):
             SDL_NO_SIGNAL_HANDLERS="1",
             PYGAME_HIDE_SUPPORT_PROMPT="1",
         )
-        pygame = optional_package("pygame", "pygame-ce", "A gamepad", "teleop")
+        pygame = optional_package("pygame", "pygame-ce", purpose="A gamepad", extra="teleop")
 
         # Events need a display, though a dummy one.
         pygame.display.init()

@@ -166,7 +166,7 @@ class SpaceMouse(Device):
             MissingPackage: hidapi is not installed.
             DeviceError: No SpaceMouse is connected, or it must not be read.
         """
-        hid = optional_package("hid", "hidapi", "A SpaceMouse", "teleop")
+        hid = optional_package("hid", "hidapi", purpose="A SpaceMouse", extra="teleop")
         connected = [description for description in hid.enumerate() if _is_spacemouse(description)]
         if not connected:
             reason = "none is connected. Connect one, or its receiver, and start again."

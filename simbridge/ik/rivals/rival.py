@@ -74,7 +74,11 @@ class Rival(CallableSolver):
         # Modules of the library, by their names.
         self.modules = {
             module: optional_package(
-                module, package, f"--solver {self.name}", chosen.extra, chosen.command
+                module,
+                package,
+                purpose=f"--solver {self.name}",
+                extra=chosen.extra,
+                command=chosen.command,
             )
             for module, package in chosen.packages
         }

@@ -57,8 +57,9 @@ def _read_npz(path: Path) -> dict[str, NDArray[np.generic]]:
 
 def _read_parquet(path: Path) -> dict[str, NDArray[np.generic]]:
     """Read the columns of a Parquet file that are numbers, times, or lists of numbers."""
-    arrow = optional_package("pyarrow", "pyarrow", "Reading Parquet", "parquet")
-    parquet = optional_package("pyarrow.parquet", "pyarrow", "Reading Parquet", "parquet")
+    purpose = "Reading Parquet"
+    arrow = optional_package("pyarrow", "pyarrow", purpose=purpose, extra="parquet")
+    parquet = optional_package("pyarrow.parquet", "pyarrow", purpose=purpose, extra="parquet")
     try:
         file = parquet.ParquetFile(path)
         names = [column.name for column in file.schema_arrow if _is_read(arrow, column.type)]
