@@ -182,8 +182,7 @@ def _explain_out_of_reach(
     angle = float(residual[1])
 
     # A few samples show whether anything of the trajectory is in reach.
-    last_sample = len(trajectory.poses) - 1
-    described = np.unique(np.linspace(0, last_sample, DESCRIBED_SAMPLES).astype(int))
+    described = spread_evenly(len(trajectory.poses), DESCRIBED_SAMPLES)
     _, residuals, attained = solver.solve_each(trajectory.poses[described], solver.robot.home)
     all_missed = not attained.any()
 

@@ -57,7 +57,8 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
     solver = reaching_solver(solver)
     solution = solver.solve(trajectory.start, robot.home)
 
-    # `solve` converges to less than the tolerance of the reach check, which is enough here, too.
+    # `solve` has converged only within a much smaller tolerance than that of the reach check, and
+    # only within the joint limits. The tolerance of the reach check is enough here.
     is_attained = _is_within_tolerance(solution.distance, solution.angle)
     is_outside = (solution.q < robot.position_min) | (solution.q > robot.position_max)
     if solution.converged or (is_attained and not is_outside.any()):
@@ -65,9 +66,8 @@ def find_home_start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Arr
 
     # If the reach check refuses the target, too, its error says more: whether the rest of the
     # trajectory is out of reach.
-    first_time = np.zeros(1)
-    first_target = trajectory.target(first_time, "linear")
-    check_reach(solver, trajectory, first_target, times=first_time, start=robot.home)
+    first_target = trajectory.start[np.newaxis]
+    check_reach(solver, trajectory, first_target, times=np.zeros(1), start=robot.home)
     # Some posture attains the target, but none was found within the joint limits.
     raise _explain_unattained_start(robot, solution)
 
