@@ -105,7 +105,7 @@ def record_backend(
 
     Args:
         name: A name in `BACKENDS`.
-        robot: The arm; its own period is the controller's cycle.
+        robot: The arm; its own period is the cycle of its controller.
         options: The servo's tuning, and how a controller is commanded.
         period: Control period, s.
         simulated_time: Whether the arm is simulated.
@@ -123,10 +123,12 @@ def record_backend(
     if simulated_time and options.servo_of(robot) == "ideal":
         record.servo = "ideal"
     else:
+        # A plant that states no acceleration lag has that of the arm's series.
         plant = options.plant_model.with_series(robot.series)
         record.servo = "servoj"
         record.servo_lookahead = plant.lookahead
         record.servo_gain = plant.gain
+        # A control period that is no multiple of the controller's own cycle replaces it.
         record.cycle = controller_cycle(robot.period, period)
         record.phase = plant.phase
         record.joint_lag = plant.joint_lag

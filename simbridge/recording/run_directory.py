@@ -305,7 +305,8 @@ def _check_arrays(file: BinaryIO) -> None:
     Nothing is allocated for them meanwhile.
 
     Raises:
-        ValueError: An array is larger than the file, or the arrays are too large to read.
+        ValueError: An array claims more values than the file holds of it, or the arrays are too
+            large to read.
         KeyError: An array is of another version of numpy's format.
     """
     # numpy would also load a single array, or a pickle.
@@ -313,7 +314,7 @@ def _check_arrays(file: BinaryIO) -> None:
         raise ValueError("it is not a file of arrays")
 
     with zipfile.ZipFile(file) as archive:
-        # The memory that all arrays together would take.
+        # The bytes of all arrays together, against the most that are read from a file of this size.
         members = archive.infolist()
         file_size = os.fstat(file.fileno()).st_size
         if sum(member.file_size for member in members) > expansion(file_size):
@@ -321,9 +322,9 @@ def _check_arrays(file: BinaryIO) -> None:
 
         # The size of each array by its header, against what the file holds of it.
         for member in members:
-            with archive.open(member) as array:
-                version = read_magic(array)
-                shape, _, dtype = ARRAY_HEADERS[version](array)
+            with archive.open(member) as stream:
+                version = read_magic(stream)
+                shape, _, dtype = ARRAY_HEADERS[version](stream)
             is_negative = min(shape, default=0) < 0
             if is_negative or math.prod(shape) * dtype.itemsize > member.file_size:
                 raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")
