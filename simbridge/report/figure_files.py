@@ -26,7 +26,7 @@ from simbridge.report.charts import Chart
 from simbridge.report.compare_charts import chart_of, paths_of, run_legend
 from simbridge.report.drawing import Drawing, drawing_style
 from simbridge.report.over_time import ROUNDING, contour_panels, error_panels, worth_showing
-from simbridge.report.palette import ATTAINED, GRID, REFERENCE, SETPOINT
+from simbridge.report.palette import ALARM, ATTAINED, GRID, REFERENCE, SETPOINT
 from simbridge.report.paths import VIEWS, DrawnPath, draw_error_map, draw_view
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
@@ -146,7 +146,7 @@ def _draw_points(
             missed[:, right],
             missed[:, up],
             ".",
-            color=ATTAINED,
+            color=ALARM,
             markersize=5,
             label="out of reach",
         )

@@ -108,7 +108,7 @@ def session_part(session: SessionFigures) -> dict[str, Any]:
     speed: Markup | str = ""
     if phases:
         time_line = _time_line(session, phases, hindrances[:MAX_CAUSE_ROWS])
-        speed = _speed(session)
+        speed = _speed_chart(session)
 
     return {
         "sentences": _sentences(session, phases),
@@ -310,14 +310,16 @@ def _draw_inputs(
             axes.plot(ticks, tops, "x", color=colour, markersize=5.0)
 
 
-def _speed(session: SessionFigures) -> Markup:
-    """Return the controller's speed factor, and how much of each wanted step was made."""
+def _speed_chart(session: SessionFigures) -> Markup:
+    """Return the chart of the controller's speed factor, and of how much of each step was made."""
     stamps = session.log.stamp
+    # In the log, `speed` is the fraction of a period's requested step that was made, and `rate` is
+    # the controller's speed factor.
     step_percentage = session.log.live["speed"] * 100.0
-    rate_percentage = session.log.live["rate"] * 100.0
+    factor_percentage = session.log.live["rate"] * 100.0
     lines = [
         Line("fraction of the requested step", SOLVER, stamps, step_percentage, 1.2),
-        Line("controller's speed factor", SETPOINT, stamps, rate_percentage, 1.8),
+        Line("controller's speed factor", SETPOINT, stamps, factor_percentage, 1.8),
     ]
     panel = linear_panel("Speed (%)", f"{NO_BREAK}%", lines)
     chart = Chart([panel], stamps, SPEED_HEIGHT)

@@ -133,13 +133,14 @@ def sentence(
         deviation: One standard deviation of the RMS position error, m; None if not known.
     """
     position = error["position_m"]
-    mean = with_deviation(position["rms"], deviation)
-    size = describe_errors([position], mean, f" (max {_mm(position['max'])})")
+    rms_text = with_deviation(position["rms"], deviation)
+    size = describe_errors([position], rms_text, f" (max {_mm(position['max'])})")
     text = f"{source}: {size} on {subject}"
     if outcome != "completed":
         text += " until the run ended early"
 
-    # An external recording may have no rotations.
+    # An external recording may have no rotations. An error that is rounding alone is not mentioned,
+    # and one below what an arm repeats is only bounded.
     rotation = error["rotation_rad"]
     if rotation is not None and rotation["max"] > NOTHING:
         if math.degrees(rotation["max"]) >= SMALL_ANGLE:
