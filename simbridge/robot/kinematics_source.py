@@ -82,8 +82,9 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
             directory or its settings.toml), for the run's kinematics.
 
     Raises:
-        InputFileError: The file cannot be read, or it is for another model, or for none.
-        InvalidParameter: The arm is calibrated already.
+        InputFileError: The file cannot be read, or it is for another model, or for none; or the arm
+            has another calibration already.
+        InvalidParameter: The source is "nominal", and the arm is calibrated.
     """
     if source == "nominal":
         if robot.calibration is not None:
@@ -101,8 +102,12 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     try:
         arm = calibrate(robot, calibration)
     except InvalidParameter as error:
+        # An arm with another calibration is refused whatever the file's model is.
         hint = "" if robot.calibration is not None else f" {_model_hint(path, calibration)}"
         raise InputFileError(path, f"{error}{hint}") from None
+
+    # `calibrate` returns the arm itself for the calibration that it has already, and for a nominal
+    # one.
     if arm is robot and robot.calibration is None:
         warnings.warn(
             f"{path.name} equals the nominal kinematics of the {robot.title or robot.name}: it "

@@ -179,7 +179,7 @@ def read_xml(path: Path, packages: Packages, arguments: Mapping[str, str] | None
         open_elements.pop()
 
     def refuse_entity(name: str, *_declaration: object) -> None:
-        # Entities of entities of ten entities each are thousands of millions of characters.
+        # Nested entities make gigabytes of text from a short file (the "billion laughs" attack).
         reason = f"entities are not read; write out what &{name}; stands for"
         raise InputFileError(path, reason, line=line())
 
