@@ -80,21 +80,25 @@ def load_replay(
         plan = session.recorded_plan(robot)
     plan.check_made_for(robot.checksum, options.period or robot.period)
 
-    # Check that it was made for this scenario and home. A session's targets depend on how its
-    # inputs were solved, so that those of the plan count.
+    # Check that it was made for this scenario. The targets of a session depend on how its inputs
+    # were solved, so those of the plan are accepted. (A session has no speed scale.)
     record = run.settings()
-    trajectory = scenario.trajectory
     if _is_session_of_plan(scenario, run, session, record.scenario):
-        trajectory = plan.trajectory
-    expected = trajectory.scale_speed(record.scenario.speed_scale)
+        expected = plan.trajectory
+    else:
+        expected = scenario.trajectory.scale_speed(record.scenario.speed_scale)
     if expected.joints is not None:
         expected = sample_recorded_joints(robot, expected, plan.period)
     is_same = _is_same_motion(plan.trajectory, expected)
+
+    # Noisy samples that the solver got in place of the trajectory belong to the scenario, too.
     if scenario.targets is not None:
         targets = scenario.targets.scale_speed(record.scenario.speed_scale)
         is_same &= plan.source_samples is not None and _is_same_motion(plan.source_samples, targets)
     if not is_same:
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
+
+    # Check that it was made with the same home.
     if not _is_close(np.array(record.robot.home), robot.home):
         raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
 
