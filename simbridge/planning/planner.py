@@ -175,7 +175,7 @@ def make_plan(
         raise
 
 
-def plan_or_suggestion(
+def plan_or_suggest_placement(
     robot: Robot,
     scenario: Scenario,
     solver: Solver,

@@ -88,6 +88,8 @@ class PlanSamples:
 
         time = float(interpolate(plan.trajectory_times))
         target = plan.target(np.array([time]))[0] if fraction else plan.targets[below]
+        # Without feedforward the commands are the setpoints. With it they lead the setpoints, which
+        # are then read from the plan.
         setpoint = state.command if plan.joint_targets is None else interpolate(plan.setpoints)
         return Sample(
             index=state.sequence,

@@ -25,7 +25,7 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.options import Options, StartChoice
 from simbridge.planning.plan import Plan
-from simbridge.planning.planner import plan_or_suggestion
+from simbridge.planning.planner import plan_or_suggest_placement
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.kinematics_record import (
     KinematicsSummary,
@@ -271,13 +271,16 @@ def prepare_scenario(
     solver = choice.custom_solver(arm)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, options.reading)
+
+    # Recorded joint positions are the plan themselves: nothing is solved, and a solver, or another
+    # option of solving, is refused.
     if scenario.trajectory.joints is not None:
         check_recorded_joints(arm, options, chosen_solver=choice.description(solver))
         solver = recorded_joints_solver(arm)
     elif solver is None:
         solver = choose_solver(scenario, arm, choice.name, choice.changes)
 
-    plan, peaks = plan_or_suggestion(
+    plan, peaks = plan_or_suggest_placement(
         arm, scenario, solver, options, start=_default_start(controller)
     )
     return Prepared(arm, scenario, solver, plan, peaks, options, backend, controller)
@@ -312,7 +315,7 @@ def prepare_session(
         solver = choose_solver(scenario, arm, name, choice.changes)
 
     solved = session.solve_again(solver, options)
-    plan, peaks = plan_or_suggestion(
+    plan, peaks = plan_or_suggest_placement(
         arm, scenario, solver, options, replay=solved, start=_default_start(controller)
     )
     return Prepared(arm, scenario, solver, plan, peaks, options, backend, controller)
@@ -342,7 +345,7 @@ def prepare_replay(
         solver=solver,
         changes_solver=(bool(choice.name) and solver is None) or bool(choice.changes),
     )
-    plan, peaks = plan_or_suggestion(
+    plan, peaks = plan_or_suggest_placement(
         arm,
         scenario,
         replay.solver,
