@@ -285,7 +285,7 @@ def _unstable_tuning(lookahead: float, gain: float, cycle: float) -> InvalidPara
     lookahead_bound = (4.0 - cycle**2 * gain) / (2.0 * cycle * gain)
 
     # If servoj accepts no lookahead that is short enough, only a shorter cycle or a lower gain
-    # helps.
+    # helps. Below `longest_cycle` at least the shortest lookahead is stable.
     if lookahead_bound <= shortest_lookahead:
         longest_cycle = math.sqrt(shortest_lookahead**2 + 4.0 / gain) - shortest_lookahead
         needed = (
