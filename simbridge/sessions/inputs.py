@@ -10,8 +10,9 @@ import numpy as np
 from simbridge.errors import InvalidChoice, InvalidParameter
 from simbridge.ik.targets import as_joints, as_pose
 from simbridge.quoting import as_text
+from simbridge.robot import pose
 from simbridge.robot.conversion import floats, vector
-from simbridge.robot.pose import Array, error
+from simbridge.robot.pose import Array
 
 InputKind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
 TwistFrame = Literal["base_link", "base", "tool"]
@@ -127,12 +128,12 @@ def pose_values(target: Any) -> Array:
     Raises:
         InvalidParameter: It is not a pose, or farther away than `MAX_INPUT`.
     """
-    pose = as_pose(target)
-    if not np.abs(pose[:3]).max() <= MAX_INPUT:
+    values = as_pose(target)
+    if not np.abs(values[:3]).max() <= MAX_INPUT:
         raise InvalidParameter(
-            "target", pose.tolist(), f"at most {MAX_INPUT:g} m away along each axis"
+            "target", values.tolist(), f"at most {MAX_INPUT:g} m away along each axis"
         )
-    return pose
+    return values
 
 
 def twist_values(twist: Any, frame: str) -> Array:
@@ -222,7 +223,6 @@ def chunk_values(
         raise _chunk_error(times, stamps, row_count)
 
     # Convert the targets, and check how far each is from the one before.
-
     in_joints = chunk_kind(targets, n) == "follow_joints"
     rows = [as_joints(target, n) if in_joints else pose_values(target) for target in targets]
     values = np.array(rows)
@@ -244,7 +244,9 @@ def _chunk_error(times: Any, stamps: Array, row_count: int) -> InvalidParameter:
 
 
 def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> None:
-    """Refuse a chunk with a row that is too far from the row before; the loop checks the first.
+    """Refuse a chunk with a row that is too far from the row before.
+
+    The first row has none: the control loop compares it with the input before, or with the arm.
 
     Args:
         rows: Joint positions (K, n), rad, or poses (K, 7).
@@ -258,7 +260,7 @@ def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> No
         distance = np.zeros(len(rows) - 1)
         angle = np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0)
     else:
-        translation, turn = error(rows[1:], rows[:-1])
+        translation, turn = pose.error(rows[1:], rows[:-1])
         distance = np.linalg.norm(translation, axis=1)
         angle = np.linalg.norm(turn, axis=1)
 
