@@ -124,8 +124,16 @@ def reportable_error(error: Exception, subject: str) -> SimbridgeError:
     return unforeseen
 
 
-def carry_end(error: SimbridgeError, ending: Ending | None, directory: RunDirectory) -> None:
-    """Let an error carry whether the arm is at rest, and where what was recorded is."""
+def attach_end(error: SimbridgeError, ending: Ending | None, directory: RunDirectory) -> None:
+    """Attach to an error whether the arm is at rest, and where what was recorded is.
+
+    Both are printed after the error.
+
+    Args:
+        error: The error that ended the run.
+        ending: What was seen of the end; None if nothing had been sent.
+        directory: The run's directory.
+    """
     error.aftermath = describe_rest(ending)
     error.run_directory = directory.path
 
@@ -207,7 +215,7 @@ def _end_by_signal(error: KeyboardInterrupt, ending: Ending | None) -> EarlyEnd:
 
 
 def _end_by_error(error: Exception, ending: Ending | None) -> EarlyEnd:
-    """Choose the error to raise, and let it carry whether the arm is at rest."""
+    """Choose the error to raise, and attach to it whether the arm is at rest."""
     reported = reportable_error(error, "run")
     reported.aftermath = describe_rest(ending)
     return EarlyEnd(error, f"{type(error).__name__}: {error}", reported)

@@ -27,7 +27,7 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     EndNotVerified,
-    carry_end,
+    attach_end,
     explain_interrupted_evaluation,
     finalize,
     record_early_end,
@@ -261,7 +261,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
         raise explain_interrupted_evaluation(error, arm, directory.path) from None
     except Exception as error:
         reported = reportable_error(error, "run")
-        carry_end(reported, ending, directory)
+        attach_end(reported, ending, directory)
         if reported is error:
             raise
         raise reported from error

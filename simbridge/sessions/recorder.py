@@ -97,7 +97,8 @@ class LiveRecorder:
 
         # Period's index -> the period, while its state is expected.
         self._waiting: dict[int, Period] = {}
-        # Period's index -> the input that the period used first, while its state is expected.
+        # Period's index -> the input that was new in the period, while the period's state is
+        # expected. Later periods use the same input until the next one.
         self._used: dict[int, InputRecord] = {}
         # Times from the newest inputs to their commands, s.
         self._latencies: deque[float] = deque(maxlen=LATENCY_WINDOW)
@@ -237,7 +238,7 @@ class LiveRecorder:
         if period is None:
             return
 
-        # The input that this period used first has its sample, and its command was sent.
+        # An input that was new in this period has its sample, and its command was sent.
         used_input = self._used.pop(index, None)
         if used_input is not None:
             used_input.index = self._samples

@@ -27,7 +27,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     StoppedAtTheEnd,
-    carry_end,
+    attach_end,
     describe_rest,
     explain_interrupt,
     reportable_error,
@@ -354,7 +354,7 @@ class LiveSession:
         # An error of the caller's code, which cannot carry the session's end itself.
         if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
             unforeseen = reportable_error(error, "session")
-            carry_end(unforeseen, ending, self._directory)
+            attach_end(unforeseen, ending, self._directory)
             raise unforeseen from error
 
         # The block was left at its end, but the record had failed.

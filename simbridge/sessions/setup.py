@@ -45,7 +45,7 @@ from simbridge.recording.run_record import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
-from simbridge.running.run_ending import EndNotVerified, carry_end, finalize, record_end
+from simbridge.running.run_ending import EndNotVerified, attach_end, finalize, record_end
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
@@ -311,6 +311,7 @@ def finish_session(
         EndNotVerified: The controller was not seen to have ended the motion.
     """
     ending = driver.ending
+    # A driver has all that is read of a backend here: ending, loop and capabilities.
     arm = cast(Backend, driver)
 
     if error is None:
@@ -321,11 +322,12 @@ def finish_session(
         outcome = cause_of(error, ending)
 
     if report:
-        finalize(directory, outcome, None, arm, error)
+        finalize(directory, outcome, tolerance=None, arm=arm, error=error)
     else:
         record_end(directory, outcome, arm, error)
 
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
+    # The error tells whether the arm is at rest, and where the record is.
     if isinstance(error, SimbridgeError):
-        carry_end(error, ending, directory)
+        attach_end(error, ending, directory)
