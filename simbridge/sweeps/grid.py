@@ -197,9 +197,11 @@ class Grid:
             needed = "either listed or random, but not both"
             raise InvalidParameter("parameter", min(in_both), needed)
 
+        # Most settings of solvers that are several numbers may be a single one: solver.kp=50.
         for name in self.random:
-            is_number = parameter(name).kind in ("number", "whole number")
-            if not is_number and not name.startswith(SOLVER):
+            kind = parameter(name).kind
+            is_setting = kind == "numbers" and name.startswith(SOLVER)
+            if kind not in ("number", "whole number") and not is_setting:
                 raise InvalidParameter("random parameter", name, "a number")
 
     def _check_counts(self) -> None:

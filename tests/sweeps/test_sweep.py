@@ -186,6 +186,10 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
             ("--random", "servo=1:2", "--samples", "2"),
             "random parameter must be a number; got servo",
         ),
+        (
+            ("--random", "solver.task=1:2", "--samples", "2"),
+            "random parameter must be a number; got solver.task",
+        ),
         (("--seeds", "3"), "no target is random"),
         (("--grid", "solver.kp"), "NAME=VALUES"),
         (("--grid", "solver.kp="), "NAME=VALUES"),
