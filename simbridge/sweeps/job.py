@@ -208,11 +208,14 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
     hashed_solver = _resolve_solver(chosen, context)
     contents = [context.content]
     is_custom = is_function(chosen.solver)
+    function_key = ""
     if is_custom:
         function, _ = _load_function(chosen.solver)
+        function_key = function.key
         contents.append(function)
 
-    # The identity. The plant counts as a model, whether a file or flags describe it.
+    # The identity is a hash of the programs that make the figures, and of all that the figures
+    # depend on. The plant counts as a model, whether a file or flags describe it.
     hashed_options = vars(options) | {
         "servo_gain": None,
         "servo_lookahead": None,
@@ -226,7 +229,7 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
 
     order = Order(
         context=context.content.key,
-        function=contents[-1].key if is_custom else "",
+        function=function_key,
         solver="" if is_custom else chosen.solver,
         solver_name=chosen.solver if is_custom else "",
         settings=chosen.settings,
