@@ -201,15 +201,15 @@ class Driver:
         self._down = down
 
     def _move(self, reading: Reading) -> None:
-        """Pass the motions of a reading on: of programs, of steps, and of axes."""
+        """Pass on the motions of a reading: commands of programs, single steps, and held axes."""
         for command in reading.commands:
             self._pass_on(command)
 
         if reading.steps != NO_STEP:
             self._add_step(reading.steps)
         if self._goal is not None:
-            # The goal is repeated in each reading: between two poses that differ the session goes
-            # on by the velocity between them.
+            # Send the goal again with each reading: after two poses that differ the session would
+            # go on at the velocity between them.
             self._session.pose(self._goal)
             if self._clock() > self._goal_until:
                 self._goal = None
