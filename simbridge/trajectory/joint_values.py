@@ -40,10 +40,16 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
     commented = ""
     if not any(columns.units):
         commented = _commented_unit(path, table, is_turning)
+
+    # The unit of each joint: the stated one, that of a comment on angles, or else rad or m.
     units = []
     for name, stated, is_prismatic in zip(columns.names, columns.units, arm.prismatic, strict=True):
         possible = LENGTH_UNITS if is_prismatic else ANGLE_UNITS
-        unit = stated or (commented if not is_prismatic else "") or possible[0]
+        unit = stated
+        if not unit and not is_prismatic:
+            unit = commented
+        if not unit:
+            unit = "m" if is_prismatic else "rad"
         if unit not in possible:
             kind = "moves along its axis" if is_prismatic else "turns"
             reason = f"its unit is {unit}, but this joint of {arm.arm} {kind}"
@@ -52,6 +58,7 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
 
     if not any(columns.units) and not commented:
         check_turns(path, table.values[:, is_turning])
+    # Divide by how many of the unit are one rad or one m: 1000 mm are 1 m.
     joints = table.values / np.array([UNITS[unit] for unit in units])
     return joints, " and ".join(dict.fromkeys(units))
 
