@@ -58,6 +58,7 @@ def read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
     is_indented = False
     comments: deque[tuple[int, str]] = deque(maxlen=MAX_COMMENTS)
     for number, line in with_progress(path, lines):
+        # Blank lines are skipped, and comments kept.
         content = content_of(line)
         if not content or content.startswith(OTHER_COMMENT_MARKS):
             comment = comment_of(line) or content.strip(" %/")
@@ -65,6 +66,7 @@ def read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
                 comments.append((number, comment))
             continue
 
+        # The first line of words is the header. A line of units may follow it.
         separator = find_separator(content)
         fields = content.split(separator)
         if header is not None and _are_units(fields, header):
@@ -74,12 +76,16 @@ def read_beginning(path: str | Path, lines: Sequence[str]) -> Beginning:
             header = Header(path, fields, "header", number)
             is_indented = line.startswith("\t")
             continue
+
+        # Any other line is the first one with numbers. It may have words, too, such as the names of
+        # joints: the columns decide whether they belong there.
         first_line = FirstLine(path, number, fields, separator)
         header = _fit_to_columns(header, first_line, is_indented=is_indented)
         return Beginning(header, first_line, [*reversed(comments)])
 
     if header is not None:
-        # A fault of the names helps more than the fact that there are no samples.
+        # If the names are at fault, raise that error: it helps more than the fact that there are no
+        # samples. With a rate, names without a time are no fault.
         columns_of(header, Choice.parse(None), rate=1.0)
     raise InputFileError(path, f"it has no samples; it needs lines of {NEEDED}")
 

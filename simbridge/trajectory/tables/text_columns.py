@@ -45,12 +45,17 @@ def find_columns(
     """
     beginning = read_beginning(path, lines)
     columns = _decide_columns(beginning, choice, rate)
+
+    # Comments may state units, except those that are a list of the columns' names.
     remarks = [
         (number, comment)
         for number, comment in reversed(beginning.comments)
         if is_remark(comment, beginning.first_line.count)
     ]
     columns = replace(columns, commented_units=find_commented_units(remarks))
+
+    # Refuse a comment between the rows that names the columns in another order, unless the user has
+    # chosen them.
     first = beginning.first_line.number - 1
     if not choice.columns:
         refuse_later_names(path, lines[first:], first, columns)

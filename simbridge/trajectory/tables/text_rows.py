@@ -55,7 +55,7 @@ class TextRows:
         self._pick = itemgetter(*number_indices)
         # The last of all columns that are read.
         self._last_index = max((*columns.time_indices, *columns.indices))
-        # Whether lines end in a separator, as the first one then does.
+        # Whether the first row ends in a separator: only then may the others, too.
         self._has_empty_end = False
 
         # Numbers of the rows so far, one row after the other.
