@@ -320,6 +320,10 @@ class InvalidHome(Refusal, ValueError):
 class UnstableSolver(Refusal, ValueError):
     """Solver settings at or past the stability bound.
 
+    Args:
+        accumulating: Whether the solver keeps its velocity from step to step (the scheme
+            "velocity-accumulation"), which has another bound.
+
     Attributes:
         kappa: dt^2 kp/m of the worst axis.
         damping: dt kd/m of the worst axis.
@@ -342,17 +346,17 @@ class UnstableSolver(Refusal, ValueError):
         self.damping = damping
         self.needed = needed
         self.lacks_tool_mass = lacks_tool_mass
-        # The bound, and what is past it.
-        bound = "kappa = dt^2 kp/m must stay below 8"
+
+        # The bound, and the value that is past it.
         value = f"it is {kappa:.4g}"
-        advice = "Lower kp, kd or dt, or raise the virtual tool mass"
         if accumulating:
             by_damping = f" (slightly less with dt kd/m = {damping:.4g})" if damping > 0.0 else ""
             bound = f"velocity accumulation needs kappa = dt^2 kp/m below 1/9{by_damping}"
-            advice = "Lower kp or kd, or raise the virtual tool mass"
         elif damping > 0.0:
             bound = "kappa + 2 dt kd/m must stay below 8 and dt kd/m below 4 (kappa = dt^2 kp/m)"
             value = f"they are {kappa + 2.0 * damping:.4g} and {damping:.4g}"
+        else:
+            bound = "kappa = dt^2 kp/m must stay below 8"
         if lacks_tool_mass:
             value += (
                 " because with a tool_mass or tool_inertia of 0 only the virtual last link resists "
@@ -360,6 +364,10 @@ class UnstableSolver(Refusal, ValueError):
             )
 
         # What to do.
+        if accumulating:
+            advice = "Lower kp or kd, or raise the virtual tool mass"
+        else:
+            advice = "Lower kp, kd or dt, or raise the virtual tool mass"
         if needed is not None:
             mass, inertia = needed
             advice += (
@@ -563,12 +571,12 @@ class InputFileError(Refusal, ValueError):
         self.line = line
         self.field = field
         self.reason = reason
-        position = unquoted(path, LONGEST_PATH)
+        place = unquoted(path, LONGEST_PATH)
         if line is not None:
-            position += f", line {line}"
+            place += f", line {line}"
         if field:
-            position += f", {unquoted(field, LONGEST_VALUE)}"
-        super().__init__(f"{position}: {reason}")
+            place += f", {unquoted(field, LONGEST_VALUE)}"
+        super().__init__(f"{place}: {reason}")
 
 
 class UnusableSamples(Refusal, ValueError):
@@ -604,14 +612,14 @@ class InvalidTrajectory(Refusal, ValueError):
         self.sample = sample
         self.field = field
         self.source = source
-        position = "trajectory"
+        place = "trajectory"
         if source:
-            position += f" {quoted(source, LONGEST_VALUE)}"
+            place += f" {quoted(source, LONGEST_VALUE)}"
         if sample is not None:
-            position += f", sample {sample}"
+            place += f", sample {sample}"
         if field:
-            position += f", {field}"
-        super().__init__(f"{position}: {reason}")
+            place += f", {field}"
+        super().__init__(f"{place}: {reason}")
 
 
 class ScenarioError(Refusal, ValueError):
@@ -627,8 +635,8 @@ class ScenarioError(Refusal, ValueError):
         self.path = Path(path)
         self.reason = reason
         self.line = line
-        position = f", line {line}" if line is not None else ""
-        super().__init__(f"The scenario {path}{position} cannot be used: {reason}.")
+        place = f", line {line}" if line is not None else ""
+        super().__init__(f"The scenario {path}{place} cannot be used: {reason}.")
 
 
 class LogReadError(Refusal, ValueError):
