@@ -32,15 +32,16 @@ def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
     Args:
         value: The number; None, and a number that is not finite, is a dash.
         digits: Significant digits.
-        decimals: Digits after the point at most. A smaller number, or one below SMALLEST, is
-            written as "<0.0001".
+        decimals: Digits after the point at most. A positive number that is too small for them, or
+            is below SMALLEST, is written as that bound: "<0.01" or "<0.0001". A negative one is
+            then 0.
     """
     if value is None or not math.isfinite(value):
         return "–"
     if abs(value) < ROUNDING:
         return "0"
     if abs(value) < SMALLEST:
-        return _below(SMALLEST if decimals >= 4 else 10.0**-decimals, value)
+        return _below(max(SMALLEST, 10.0**-decimals), value)
 
     places = _places(value, digits, decimals)
     # 0.9996 is written as 1.00: rounding may add a digit before the point. (0.0 has no digits.)
