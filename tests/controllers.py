@@ -19,6 +19,7 @@ from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
+from tests.patience import PATIENCE
 
 CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
 HOME = load_robot("ur10e").home
@@ -203,7 +204,7 @@ def move(controller: Emulator, q: Array) -> None:
 
 def run_secondary_program(controller: Emulator, call: str) -> None:
     """Run a statement beside the controller's program, as another client does on port 30001."""
-    with socket.create_connection((controller.host, 30001), timeout=30.0) as client:
+    with socket.create_connection((controller.host, 30001), timeout=PATIENCE) as client:
         client.sendall(f"sec beside():\n  {call}\nend\n".encode())
         # A connection that ends at once may take the program with it.
         client.recv(1)

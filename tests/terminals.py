@@ -14,6 +14,8 @@ import time
 
 import pytest
 
+from tests.patience import PATIENCE
+
 # Answers to the question for the kitty keyboard protocol and for the terminal's attributes.
 ORDINARY = b"\x1b[?62;22c"
 KITTY = b"\x1b[?0u\x1b[?62;22c"
@@ -51,11 +53,11 @@ class Pty:
         """Type a text, and wait until the program can read it."""
         os.write(self.ours, text)
         # The kernel passes it on by and by.
-        assert not text or select.select([self.theirs], [], [], 10.0)[0]
+        assert not text or select.select([self.theirs], [], [], PATIENCE)[0]
 
     def wait_for(self, text: bytes) -> None:
         """Wait until the program has sent a text."""
-        end = time.monotonic() + 10.0
+        end = time.monotonic() + PATIENCE
         while text not in self.seen and time.monotonic() < end:
             time.sleep(0.002)
         assert text in self.seen

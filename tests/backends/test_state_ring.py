@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.state_ring import MAX_ROWS, StateRing
+from tests.patience import PATIENCE
 
 N = 6
 PERIOD = 0.002
 SPAWN = multiprocessing.get_context("spawn")
-# The longest wait for states from another process, s.
-PATIENCE = 30.0
 VECTORS = (
     "q",
     "qd",

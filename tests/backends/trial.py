@@ -27,6 +27,7 @@ from simbridge.recording.samples import LogColumns
 from simbridge.running import run_ending
 from tests.controllers import REALTIME_FLAGS
 from tests.optional_packages import LINK_FLAGS
+from tests.patience import PATIENCE
 
 # From home straight down at 0.1 m/s. The arm starts at home, so the approach takes no time.
 LINE = """
@@ -41,8 +42,6 @@ def scenario(robot: Robot) -> Scenario:
     poses[:, 2] -= 0.1 * times
     return Scenario(Trajectory(times, poses))
 """
-# The longest wait for something that must happen; how fast it happens is not tested.
-PATIENCE = 180.0  # s
 # A joint slower than this is at rest.
 REST = 1e-3  # rad/s
 # A joint that has moved this far has done so for more than half a second.

@@ -15,6 +15,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.sessions.record import read_events, read_inputs
 from tests.controllers import never_moved, realtime_options, schedule_all_threads, tick
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -46,7 +47,7 @@ class Page:
 
     def wait_for(self, condition):
         """Wait until the view fulfils a condition; returns what it returned."""
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + PATIENCE
         while True:
             result = condition(self.workspace.view)
             if result:

@@ -9,6 +9,7 @@ import pytest
 
 from simbridge.browser.session_view import SessionView
 from simbridge.robot.obstacles import CollisionScene
+from tests.patience import PATIENCE
 from tests.stepped_sessions import stepped
 
 
@@ -17,11 +18,11 @@ def test_the_page_is_served_behind_its_token(tmp_path):
         stepped(tmp_path / "run", report=False) as session,
         SessionView(session, CollisionScene()) as view,
     ):
-        with urllib.request.urlopen(view.url, timeout=30.0) as page:
+        with urllib.request.urlopen(view.url, timeout=PATIENCE) as page:
             status = page.status
         without_token = view.url.rsplit("/", 2)[0] + "/"
         with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(without_token, timeout=30.0)
+            urllib.request.urlopen(without_token, timeout=PATIENCE)
 
     assert status == 200
 

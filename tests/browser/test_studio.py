@@ -19,6 +19,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.kinematics import tool_frame
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ class TurnedStudio:
 
     def wait_for(self, condition):
         """Take events until a condition holds; returns what it returned."""
-        end = time.monotonic() + 300.0
+        end = time.monotonic() + PATIENCE
         while True:
             result = condition()
             if result:

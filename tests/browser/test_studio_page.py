@@ -19,11 +19,11 @@ from simbridge.browser.address import PortInUse
 from simbridge.browser.studio import studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 pytestmark = pytest.mark.shares_setup
 
-PATIENCE = 60.0
 SIZE = (1280, 800)
 
 

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from simbridge.cli.streams import MAX_COLUMNS, MIN_COLUMNS, nearest_text, prepare_streams
+from tests.patience import PATIENCE
 from tests.properties import variants
 
 pytestmark = pytest.mark.slow
@@ -26,7 +27,7 @@ def shell(command, **environment):
         ["bash", "-c", command],
         env={**kept, **environment},
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -14,6 +14,7 @@ import pytest
 from simbridge.emulator.handle import READY
 from simbridge.emulator.traffic import read_traffic
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def arms(tmp_path):
             stderr=subprocess.STDOUT,
         )
     try:
-        deadline = time.monotonic() + 120.0
+        deadline = time.monotonic() + PATIENCE
         while (
             log.read_text().count(READY) < 2
             and time.monotonic() < deadline
@@ -54,12 +55,12 @@ def arms(tmp_path):
         yield process, log
     finally:
         process.terminate()
-        process.wait(30.0)
+        process.wait(PATIENCE)
 
 
 def ask(host: str, line: str) -> str:
     with (
-        socket.create_connection((host, 29999), timeout=10.0) as client,
+        socket.create_connection((host, 29999), timeout=PATIENCE) as client,
         client.makefile("rw") as file,
     ):
         file.readline()
@@ -76,7 +77,7 @@ def test_arms_have_addresses_and_records_apart(arms, tmp_path):
 
     process.send_signal(signal.SIGINT)
 
-    assert process.wait(30.0) == 0
+    assert process.wait(PATIENCE) == 0
 
     for host in (FIRST, SECOND):
         with pytest.raises(ConnectionRefusedError):
@@ -97,10 +98,10 @@ def test_arms_have_addresses_and_records_apart(arms, tmp_path):
 
 def test_one_ended_arm_ends_all(arms):
     process, log = arms
-    with socket.create_connection((SECOND, 30020), timeout=10.0) as control:
+    with socket.create_connection((SECOND, 30020), timeout=PATIENCE) as control:
         control.sendall(b'{"do": "kill"}\n')
 
-    assert process.wait(30.0) == 9
+    assert process.wait(PATIENCE) == 9
     assert f"The arm on {SECOND} exited with status 9" in log.read_text()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((FIRST, 29999))
@@ -110,7 +111,7 @@ def test_one_ended_arm_ends_all(arms):
 def test_when_their_parent_is_killed_all_end(arms):
     process, _ = arms
     process.kill()
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + PATIENCE
     for host in (FIRST, SECOND):
         while True:
             try:

@@ -19,6 +19,7 @@ from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.handle import Emulator
 from simbridge.ur.tables import CONTROL, DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.xdist_group("emulator/test_browser_guard")
 
@@ -118,9 +119,9 @@ def test_only_the_beginning_is_judged():
 
 def is_disconnected(host: str, port: int, pieces: list[bytes]) -> bool:
     """Return whether a client that sends these pieces is disconnected."""
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     with (
-        socket.create_connection((host, port), timeout=10.0) as client,
+        socket.create_connection((host, port), timeout=PATIENCE) as client,
         contextlib.suppress(ConnectionError),
     ):
         for piece in pieces:
@@ -159,7 +160,7 @@ def test_the_log_says_why_a_page_was_disconnected(emulator):
     assert is_disconnected(emulator.host, SECONDARY, [b"GET / HTTP/1.1\r\n\r\n"])
 
     expected = "secondary client was disconnected: it sent an HTTP request"
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + PATIENCE
     while expected not in emulator.log and time.monotonic() < deadline:
         time.sleep(0.05)
 
@@ -167,7 +168,7 @@ def test_the_log_says_why_a_page_was_disconnected(emulator):
 
 
 def test_other_clients_are_served_as_before(emulator):
-    with socket.create_connection((emulator.host, CONTROL), timeout=10.0) as client:
+    with socket.create_connection((emulator.host, CONTROL), timeout=PATIENCE) as client:
         client.sendall(b'{"do": "state"}\n')
         answer = json.loads(client.makefile("rb").readline())
 

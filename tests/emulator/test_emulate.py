@@ -14,6 +14,7 @@ from simbridge.emulator.state import profile
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
 from simbridge.robot.arm_models import models_of_type
+from tests.patience import PATIENCE
 
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
@@ -82,7 +83,10 @@ def test_the_emulator_starts_and_moves_without_numba_and_scipy():
         print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
     """
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(source)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
     assert ended.stdout == "[]\n", ended.stderr

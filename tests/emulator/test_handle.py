@@ -25,6 +25,7 @@ from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration
 from tests.controllers import loopback
 from tests.emulator.fake_controller import write_program
+from tests.patience import PATIENCE
 
 HOST = loopback(31)
 OTHER = loopback(32)
@@ -36,7 +37,7 @@ class Rtde:
     """A minimal RTDE client."""
 
     def __init__(self, host: str) -> None:
-        self.socket = socket.create_connection((host, 30004), timeout=10.0)
+        self.socket = socket.create_connection((host, 30004), timeout=PATIENCE)
         assert self.ask(86, struct.pack(">H", 2)) == b"\x01"
 
     def __enter__(self) -> Rtde:
@@ -100,7 +101,7 @@ def test_signal_ends_it_with_status_0(
         controller.do("power_on_and_release")
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
         controller._process.send_signal(number)
-        assert controller._process.wait(30.0) == 0
+        assert controller._process.wait(PATIENCE) == 0
     for port in (*PORT_NAMES, CONTROL):
         socket.create_server((OTHER, port)).close()
 
@@ -152,7 +153,7 @@ def test_a_muted_port_accepts_and_sends_nothing(emulator):
             client.recv(100)
     finally:
         emulator.do("mute", port=29999, muted=False)
-    with socket.create_connection((HOST, 29999), timeout=10.0) as client:
+    with socket.create_connection((HOST, 29999), timeout=PATIENCE) as client:
         assert client.recv(100).startswith(b"Connected")
 
 
@@ -160,10 +161,10 @@ def test_a_refusing_port_accepts_nobody_until_switched_back(emulator):
     emulator.do("refuse", port=30003)
 
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((HOST, 30003), timeout=10.0)
+        socket.create_connection((HOST, 30003), timeout=PATIENCE)
 
     emulator.do("refuse", port=30003, refused=False)
-    socket.create_connection((HOST, 30003), timeout=10.0).close()
+    socket.create_connection((HOST, 30003), timeout=PATIENCE).close()
 
 
 def test_the_slider_is_followed_by_the_speed_scaling(emulator):
@@ -218,7 +219,7 @@ def test_invalid_command_changes_nothing(emulator, command, arguments, named):
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"{}\n", b'{"do": 3}\n', b"\xff\xfe\n"])
 def test_unknown_command_is_answered_with_error(emulator, line):
-    with socket.create_connection((HOST, 30020), timeout=10.0) as client:
+    with socket.create_connection((HOST, 30020), timeout=PATIENCE) as client:
         client.sendall(line)
         assert client.recv(1000).startswith(b'{"ok": false')
 
@@ -234,7 +235,7 @@ def test_two_emulators_run_independently(emulator):
                 other.do("kill")
             with pytest.raises(OSError):
                 client.ask(118)
-        assert other._process.wait(30.0) == 9
+        assert other._process.wait(PATIENCE) == 9
 
 
 def test_arguments_take_effect_on_entering(tmp_path):
@@ -252,11 +253,11 @@ def test_arguments_take_effect_on_entering(tmp_path):
     with emulator:
         state = emulator.state()
         assert state["target_q"] == q and state["settings"]["joint_speed_limit"] == limits
-        with socket.create_connection((OTHER, 29999), timeout=10.0) as client:
+        with socket.create_connection((OTHER, 29999), timeout=PATIENCE) as client:
             client.sendall(b"load weld.urp\nplay\n")
             emulator.wait_for("program", "weld")
         emulator.wait_for("runtime_state", "STOPPED")
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + PATIENCE
         while "weld took" not in emulator.log:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -278,7 +279,7 @@ def test_used_address_is_refused_with_port(emulator):
 
     with pytest.raises(EmulatorError, match=re.escape(f"{HOST}:29999")) as refused:
         second.__enter__()
-    assert second._process.wait(30.0) == 2
+    assert second._process.wait(PATIENCE) == 2
     assert "Traceback" not in str(refused.value)
 
 

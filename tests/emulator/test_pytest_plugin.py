@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.slow
 
 if sys.version_info >= (3, 11):
@@ -26,7 +28,7 @@ INSTALLED = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"
 def run(pytester, *options):
     named = () if INSTALLED else ("-p", PLUGIN)
     return pytester.runpytest_subprocess(
-        *named, "-p", "no:cacheprovider", "--strict-markers", *options, timeout=120
+        *named, "-p", "no:cacheprovider", "--strict-markers", *options, timeout=PATIENCE
     )
 
 
@@ -75,7 +77,7 @@ def test_the_plugin_alone_imports_next_to_nothing():
     """
     lines = "\n".join(line.strip() for line in source.splitlines())
     imported = subprocess.run(
-        [sys.executable, "-c", lines], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", lines], capture_output=True, text=True, timeout=PATIENCE
     ).stdout.split()
 
     assert PLUGIN in imported

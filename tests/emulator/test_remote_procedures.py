@@ -17,12 +17,13 @@ from simbridge.emulator import remote_procedures
 from simbridge.emulator.emulated_controller import EmulatedController
 from simbridge.emulator.remote_procedures import MAX_ANSWER_BYTES
 from tests.emulator.calls import fault_of, run
+from tests.patience import PATIENCE
 
 HOST = "127.71.1.1"
 
 
 def until(controller: EmulatedController, condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < deadline:
         controller.tick()
         time.sleep(1e-4)
@@ -122,7 +123,7 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
             1,
         )
         thread.join()
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + PATIENCE
         while not controller.state.output_double[0] and time.monotonic() < deadline:
             controller.tick()
 
@@ -142,7 +143,7 @@ def test_a_long_answer_ends_the_program():
             f'h = rpc_factory("xmlrpc", "127.0.0.118:{server.server_address[1]}")\nh.f()\n'
         )
         thread.join()
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + PATIENCE
         while not messages and time.monotonic() < deadline:
             controller.tick()
 
@@ -151,7 +152,7 @@ def test_a_long_answer_ends_the_program():
 
 def test_an_unreachable_server_ends_the_program():
     controller, messages = fault_of('h = rpc_factory("xmlrpc", "127.0.0.118:9")\nh.f()\n')
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while not messages and time.monotonic() < deadline:
         controller.tick()
 

@@ -27,6 +27,7 @@ from simbridge.robot import load_robot
 from simbridge.ur.tables import DASHBOARD, RTDE
 from tests.controllers import REALTIME, loopback
 from tests.emulator.fake_controller import ANY_PORTS
+from tests.patience import PATIENCE
 
 HOST = loopback(75)
 
@@ -99,7 +100,7 @@ def test_control_client_may_leave_early(monkeypatch) -> None:
     left = threading.Event()
     over = threading.Event()
     errors = []
-    monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
+    monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(PATIENCE)})
     monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
     monkeypatch.setattr(ControlServer, "shutdown_request", lambda self, request: over.set())
     controller = EmulatedController(load_robot("ur10e"), profile("5.12"), ScriptProgram)
@@ -111,7 +112,7 @@ def test_control_client_may_leave_early(monkeypatch) -> None:
         )  # its end is a reset
         client.close()
         left.set()
-        assert over.wait(30.0) and not errors
+        assert over.wait(PATIENCE) and not errors
 
 
 class Clock:
@@ -194,7 +195,7 @@ def test_program_reaches_its_controller_on_loopback() -> None:
     with RunningController(controller, HOST, ANY_PORTS) as running:
         with running.lock:
             controller.load_script(f"sec s():\n  {calls}\nend\n")
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + PATIENCE
         while controller.state.speed_slider != 0.25:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -215,7 +216,10 @@ def test_broken_process_ends_with_status_1() -> None:
         sys.exit(main(["emulate", "--host", "{HOST}"]))
     """
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
     assert ended.returncode == 1
@@ -251,7 +255,10 @@ def test_priority_stays_when_ticks_begin_late() -> None:
             print({{os.sched_getscheduler(thread) for thread in threads()}} == {{os.SCHED_FIFO}})
     """
     ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
     assert ended.stdout == "True\n", ended.stderr
@@ -264,7 +271,7 @@ def test_idle_client_makes_room(monkeypatch) -> None:
 
         def connected() -> socket.socket:
             port = running.servers.ports[DASHBOARD]
-            return stack.enter_context(socket.create_connection((HOST, port), timeout=10.0))
+            return stack.enter_context(socket.create_connection((HOST, port), timeout=PATIENCE))
 
         def greeted(client: socket.socket) -> bool:
             return client.recv(9) == b"Connected"
@@ -324,7 +331,7 @@ def test_last_lines_are_reported_after_end(
 ) -> None:
     with fake(9) as controller:
         # It could not end if nobody read its output.
-        assert controller._process.wait(30.0) == 9
+        assert controller._process.wait(PATIENCE) == 9
         with pytest.raises(EmulatorError, match=r"status 9.*the last words") as caught:
             controller.state()
 
@@ -333,4 +340,4 @@ def test_last_lines_are_reported_after_end(
 
 def test_bug_is_reported_on_leaving(fake) -> None:
     with pytest.raises(EmulatorError, match=r"status 1.*the last words"), fake(1) as controller:
-        controller._process.wait(30.0)
+        controller._process.wait(PATIENCE)

@@ -29,6 +29,7 @@ from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, R
 from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand, write_program
 from tests.optional_packages import needs_ur_rtde
+from tests.patience import PATIENCE
 
 HOST = loopback(41)
 OTHER = loopback(42)
@@ -42,7 +43,7 @@ class Plug:
 
     def __init__(self, served: Stand, port: int) -> None:
         self.sock = socket.create_connection(
-            (served.host, served.servers.ports[port]), timeout=10.0
+            (served.host, served.servers.ports[port]), timeout=PATIENCE
         )
 
     def __enter__(self) -> Plug:
@@ -99,7 +100,7 @@ def timestamps(plug: Plug, count: int) -> list[float]:
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.005)
     return condition()
@@ -523,7 +524,10 @@ def test_bug_disconnects_the_client() -> None:
 
 def run(code: str) -> list[str]:
     result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout.split("\n")[:-1]

@@ -15,6 +15,7 @@ from simbridge.errors import InputFileError, OutputError
 from simbridge.ur.tables import (
     DASHBOARD,
 )
+from tests.patience import PATIENCE
 
 EXCHANGES = [
     Exchange(0.5, DASHBOARD, 1, "connected"),
@@ -62,7 +63,7 @@ def test_a_controller_that_does_not_start_leaves_no_file(tmp_path):
 def test_a_line_is_in_the_file_before_the_end(tmp_path):
     with Traffic(tmp_path / "traffic.jsonl", False) as traffic:
         traffic.note(EXCHANGES[0])
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + PATIENCE
         while not list(read_traffic(tmp_path / "traffic.jsonl")):
             assert time.monotonic() < deadline
             time.sleep(0.001)

@@ -6,6 +6,7 @@ import threading
 
 from simbridge.kernels import cache
 from simbridge.kernels.cache import cache_directory, compile_once, load_module
+from tests.patience import PATIENCE
 
 
 def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
@@ -38,7 +39,7 @@ def test_a_second_process_waits_for_the_first(monkeypatch, tmp_path):
         second.start()
         second.join(0.2)
         order.append("first")
-    second.join(30.0)
+    second.join(PATIENCE)
 
     assert order == ["first", "second"]
 

@@ -13,6 +13,7 @@ import pytest
 from simbridge.errors import UncompilableCode
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
@@ -128,7 +129,7 @@ def start(directory, *command):
 
 def finished(process):
     """The result and the warnings."""
-    out, warnings = process.communicate(timeout=120)
+    out, warnings = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, warnings
     return float(out), warnings
 
@@ -144,7 +145,7 @@ def run_forked(programs):
         input=json.dumps(programs),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=True,
     )
     outputs = json.loads(answer.stdout)

@@ -23,6 +23,7 @@ from simbridge.errors import InvalidParameter, LogWriteError, SimbridgeError
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.samples import Sample
+from tests.patience import PATIENCE
 from tests.recording.conftest import JOINT_FIELDS, JOINTS, PERIOD, TOPICS
 
 # The field of a sample in each column of joints, by topic and attribute of its messages.
@@ -485,7 +486,7 @@ def test_a_file_size_limit_ends_the_log(tmp_path):
     path = tmp_path / "log.mcap"
     command = [sys.executable, "-c", LIMITED, str(path)]
 
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
 
     written, reason, last = json.loads(ended.stdout)
     assert written == 30_000

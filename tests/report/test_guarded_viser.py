@@ -18,6 +18,7 @@ from websockets.sync.client import connect
 from simbridge.report import guarded_viser
 from simbridge.report.guarded_viser import GuardedViserServer, UnguardedServer, guarded_handshakes
 from simbridge.report.page_gate import PageGate
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 VERSION = f"viser-v{viser.__version__}"
@@ -37,7 +38,7 @@ def port(gate):
 
 def get(port, path, **headers):
     """The status and the body of a page."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10.0)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     with contextlib.closing(client):
         client.request("GET", path, headers=headers)
         answer = client.getresponse()
@@ -59,7 +60,7 @@ def test_page_is_at_the_token(port, gate):
 def test_web_socket_is_at_the_token(port, gate):
     for origin in (None, f"http://127.0.0.1:{port}"):
         with open_socket(port, f"/{gate.token}", origin=origin) as connection:
-            assert connection.recv(timeout=10.0)
+            assert connection.recv(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("path", ["/", "/index.html", "/guess/", "/guess"])

@@ -32,6 +32,7 @@ from simbridge.sessions.record import read_events, read_inputs
 from simbridge.sessions.session import NotEngaged
 from simbridge.ur.errors import StaleState
 from tests.backends.trial import process_ends
+from tests.patience import PATIENCE
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.slow]
@@ -279,7 +280,7 @@ def waits(tmp_path_factory, write_short_page):
             duration = time.monotonic() - begin
             waiting = threading.Thread(target=wait, args=(session,))
             waiting.start()
-    waiting.join(timeout=20.0)
+    waiting.join(timeout=PATIENCE)
     return Waits(duration, waiting.is_alive(), refusals)
 
 
@@ -410,7 +411,7 @@ def test_a_slow_solver_stops_the_arm(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="slow_ik:mine", out="run") as session:
         session.engage()
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + PATIENCE
         while session.status.state != "idle" and time.monotonic() < end:
             session.pose(session.tool)
             time.sleep(0.01)
@@ -432,7 +433,7 @@ def test_a_solver_that_never_returns_ends_the_loop(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with simbridge.live("pybullet", robot="ur10e", solver="stuck_ik:mine", out="run") as session:
         session.engage()
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + PATIENCE
         while session.status.error is None and time.monotonic() < end:
             session.pose(session.tool)
             time.sleep(0.01)
@@ -506,7 +507,7 @@ def test_an_ending_session_cannot_be_engaged(tmp_path):
         session._ended = True
         thread = threading.Thread(target=engage)
         thread.start()
-        thread.join(timeout=20.0)
+        thread.join(timeout=PATIENCE)
         assert refused
         assert not thread.is_alive()
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.__main__ import main
-from tests.backends.trial import PATIENCE, ProcessTrial
+from tests.backends.trial import ProcessTrial
 from tests.controllers import run_secondary_program
+from tests.patience import PATIENCE
 from tests.soak import hostile_solver
 from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
 

@@ -15,6 +15,7 @@ import pytest
 
 import simbridge
 from simbridge.sweeps.engine import ClusterUnreachable
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.sweeps.rows import compared
 
@@ -45,7 +46,7 @@ def started_by_commands(directory):
             stack.callback(end, process)
             processes.append(process)
         with distributed.Client(address, timeout="60s") as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=PATIENCE)
         yield address, processes
 
 
@@ -53,7 +54,7 @@ def end(process):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(10.0)
+        process.wait(PATIENCE)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -94,7 +95,7 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line
         first_point = threading.Event()
 
         def kill():
-            first_point.wait(60.0)
+            first_point.wait(PATIENCE)
             os.killpg(worker.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)

@@ -29,6 +29,7 @@ from simbridge.sweeps.identity import made_by
 from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.worker import WorkItem, figures_of, work
+from tests.patience import PATIENCE
 from tests.sweeps.executors import InThisProcess
 from tests.sweeps.rows import compared, rows_of
 
@@ -492,7 +493,7 @@ def test_ctrl_c_leaves_no_scratch(tmp_path):
     ) as ours:
         first = ours.stdout.readline()
         ours.send_signal(signal.SIGINT)
-        _, said = ours.communicate(timeout=60.0)
+        _, said = ours.communicate(timeout=PATIENCE)
 
     assert "servo-gain" in first
     assert ours.returncode == 130

@@ -20,6 +20,7 @@ from simbridge.teleop.device import DeviceError
 from simbridge.teleop.drive import Driver
 from simbridge.teleop.network import Network
 from simbridge.teleop.options import LOOPBACK, TeleopOptions
+from tests.patience import PATIENCE
 from tests.teleop.fake_session import Clock, FakeSession
 
 TOKEN = "a token of the user's"
@@ -478,7 +479,7 @@ def served():
 
 def assert_moved_up_and_down(server):
     """Check what a client example does: it engages, moves up and down, and disengages."""
-    end = time.monotonic() + 5.0
+    end = time.monotonic() + PATIENCE
     while not server.session.of("disengage") and time.monotonic() < end:
         time.sleep(0.01)
 
@@ -512,6 +513,6 @@ def test_the_client_in_cpp_drives(served, tmp_path):
     subprocess.run(compiler, cwd=tmp_path, check=True)
     host, port = served.device.address
 
-    subprocess.run([tmp_path / "client", host, str(port)], check=True, timeout=30)
+    subprocess.run([tmp_path / "client", host, str(port)], check=True, timeout=PATIENCE)
 
     assert_moved_up_and_down(served)

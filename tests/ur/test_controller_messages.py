@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from simbridge.ur import controller_messages
 from simbridge.ur.controller_messages import ControllerMessages, describe_message, is_refusal
+from tests.patience import PATIENCE
 
 HEAD = struct.pack(">Qb", 12_000_000, -2)
 EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
@@ -67,7 +68,7 @@ def test_messages_are_collected_until_the_end(monkeypatch):
         client, _ = server.accept()
         for kind, content in ((20, KEY), (16, b"a state"), (20, EXCEPTION)):
             client.sendall(struct.pack(">iB", 5 + len(content), kind) + content)
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + PATIENCE
         while len(listening._clauses) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
 

@@ -23,6 +23,7 @@ from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description, sub_packages
 from tests.controllers import loopback
 from tests.emulator.fake_controller import UR10_D, stand
+from tests.patience import PATIENCE
 
 HOST = loopback(81)
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
@@ -268,7 +269,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
     with stand(polyscope, HOST, run=True) as served:
         with served.lock:
             served.controller.state.tcp_offset = np.array(TCP_OFFSET)
-        arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=30.0)
+        arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=PATIENCE)
         robot = served.controller.robot
 
     assert arm.kinematics == nominal_dh(robot)
@@ -287,7 +288,7 @@ def test_a_calibrated_arm_is_not_ursim() -> None:
         served.controller.kinematics_checksum = CHECKSUM
         served.controller.dh = (THETA, A, D, ALPHA)
         served.run()
-        arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=30.0)
+        arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=PATIENCE)
 
     assert arm.checksum == CHECKSUM
     assert arm.kinematics.theta == THETA
@@ -297,7 +298,7 @@ def test_a_calibrated_arm_is_not_ursim() -> None:
 
 def test_a_calibrated_tool_is_where_reported(e_series) -> None:
     robot = load_robot("ur10e")
-    arm = read_arm_description(e_series.host, timeout=30.0)
+    arm = read_arm_description(e_series.host, timeout=PATIENCE)
     state = e_series.state()
     joints = state["actual_q"]
     tcp = np.array(state["tcp_pose"])
@@ -368,7 +369,7 @@ def test_a_connection_closed_in_the_middle_is_lost() -> None:
         serving(lambda client, done: client.sendall(WHOLE[:700])) as port,
         pytest.raises(ConnectionLost, match="closed the connection before describing its arm"),
     ):
-        read_arm_description(HOST, timeout=30.0, port=port)
+        read_arm_description(HOST, timeout=PATIENCE, port=port)
 
 
 def test_another_server_is_lost() -> None:
@@ -376,4 +377,4 @@ def test_another_server_is_lost() -> None:
         serving(lambda client, done: client.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")) as port,
         pytest.raises(ConnectionLost, match="not UR's primary interface"),
     ):
-        read_arm_description(HOST, timeout=30.0, port=port)
+        read_arm_description(HOST, timeout=PATIENCE, port=port)

@@ -17,12 +17,11 @@ from simbridge.ur.errors import ConnectionLost, ImplausibleState, UnsupportedCon
 from simbridge.ur.packages import PackageBuffer
 from simbridge.ur.rtde import Recipe, RtdeClient, RtdeReader, frame
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 from tests.ur.fake_ports import listening, saying
 
 FAKE = loopback(54)
 PORT = 30004
-# How long to wait for what comes, and for what does not, s. The machine may be busy.
-PATIENCE = 60.0
 SILENCE = 1.0
 ALL = ("timestamp", "actual_q", "runtime_state")
 TYPES = {"timestamp": "DOUBLE", "actual_q": "VECTOR6D", "runtime_state": "UINT32"}
@@ -434,7 +433,7 @@ def test_an_input_has_one_client(emulated):
     assert second.input_types(["input_int_register_0"]) == ["IN_USE"]
 
     first.close()
-    end = time.monotonic() + 5.0
+    end = time.monotonic() + PATIENCE
     while second.input_types(["input_int_register_0"]) != ["INT32"]:
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -17,11 +17,11 @@ from simbridge.ur.errors import ConnectionLost, RegistersInUse, UnsupportedContr
 from simbridge.ur.rtde_writer import InputRecipe, RtdeWriter
 from simbridge.ur.survey import claimed_registers
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 from tests.ur.fake_ports import listening
 
 FAKE = loopback(55)
 PORT = 30004
-PATIENCE = 60.0
 OUTPUTS = ("timestamp",)
 INPUTS = ("input_int_register_24", "input_double_register_24")
 GRANTED = {"input_int_register_24": "INT32", "input_double_register_24": "DOUBLE"}

@@ -27,6 +27,7 @@ from simbridge.emulator.urscript.runtime import BUDGET, Interpreter
 from simbridge.emulator.urscript.values import Pose, Struct
 from tests.controllers import loopback
 from tests.emulator.bench import Bench
+from tests.patience import PATIENCE
 
 # Lines that a call may execute for each unit that it costs: a tick's budget of 10,000 units is then
 # a million lines at most, and far less in fact.
@@ -404,6 +405,6 @@ def test_a_signal_ends_an_emulator_whose_tick_never_ends(number):
             assert "Press Ctrl-C to stop" in emulator.stdout.readline()
             emulator.send_signal(number)
 
-            assert emulator.wait(60.0) == 1
+            assert emulator.wait(PATIENCE) == 1
         finally:
             emulator.kill()

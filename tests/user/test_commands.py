@@ -30,6 +30,7 @@ from simbridge.recording.samples import Sample
 from simbridge.resources import SCENARIOS, robot_files, scenario_files
 from simbridge.robot import load_robot
 from simbridge.trajectory import read_trajectory
+from tests.patience import PATIENCE
 
 CHECKOUT = Path(__file__).parents[2]
 HOSTS = {"host_monotonic"}
@@ -227,7 +228,7 @@ def test_name_script_and_file_run_alike(run, tmp_path):
     alone = tmp_path / "alone"
     ended = started(script, *flags, "--out", alone, "--json", cwd=tmp_path)
 
-    out, err = ended.communicate(timeout=60)
+    out, err = ended.communicate(timeout=PATIENCE)
 
     assert (ended.returncode, err) == (0, "")
     assert json.loads(out)["scenario"] == "mine"
@@ -251,7 +252,7 @@ def test_name_script_and_file_run_alike(run, tmp_path):
 def test_a_built_in_script_runs_as_its_name(run, tmp_path):
     script = SCENARIOS / "step.py"
     ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
-    ended.communicate(timeout=60)
+    ended.communicate(timeout=PATIENCE)
 
     assert ended.returncode == 0
     assert_same_samples(run("step"), tmp_path / "out")
@@ -506,7 +507,7 @@ def test_a_reader_that_leaves_breaks_the_pipe(json):
     assert lists.stderr.read() == ""
 
     lists.stderr.close()
-    assert lists.wait(60) == 128 + signal.SIGPIPE
+    assert lists.wait(PATIENCE) == 128 + signal.SIGPIPE
 
 
 # ---- simbridge export
@@ -618,7 +619,7 @@ def test_what_is_exported_can_be_run_again(cli, run, line, tmp_path):
 # ---- stopping a run
 
 
-def wait_for_samples(directory, count, deadline=60.0):
+def wait_for_samples(directory, count, deadline=PATIENCE):
     """Waits until so many samples of a run are in its log, and returns what is."""
     until = time.monotonic() + deadline
     while time.monotonic() < until:
@@ -641,7 +642,7 @@ def test_signals_end_a_run_and_keep_it(cli, tmp_path, number):
     wait_for_samples(out, 31)
     going.send_signal(number)
 
-    printed, errors = going.communicate(timeout=60)
+    printed, errors = going.communicate(timeout=PATIENCE)
 
     assert going.returncode == 128 + number
     assert printed == ""
@@ -676,7 +677,7 @@ def test_a_killed_run_can_be_exported(cli, tmp_path):
     assert going.poll() is None
 
     going.kill()
-    going.communicate(timeout=60)
+    going.communicate(timeout=PATIENCE)
 
     log = read_log(out / "log.mcap")
 

@@ -28,13 +28,13 @@ from simbridge.ur.controller_messages import ControllerMessages
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import (
-    PATIENCE,
     ProcessTrial,
     find_servo_process,
     process_ends,
     write_line,
 )
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.quick
 
@@ -58,7 +58,7 @@ def start_trial(controller, directory, *flags, duration=2.0):
 
 def wait_until_playing(controller):
     """Wait until a program plays."""
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + PATIENCE
     while controller.state()["runtime_state"] != "PLAYING":
         assert time.monotonic() < deadline, "no program was started"
 

@@ -15,6 +15,7 @@ from simbridge.backends import ENGINES, default_engine, is_installed
 from simbridge.errors import MissingEngine
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
+from tests.patience import PATIENCE
 from tests.sweeps.rows import rows_of
 
 # A program without PyBullet: importing it fails, as where it is not installed.
@@ -42,7 +43,7 @@ def run_without_pybullet(tmp_path_factory, line):
     """`simbridge run` where PyBullet is not installed: its result, and the run directory."""
     out = tmp_path_factory.mktemp("without_pybullet") / "run"
     command = [sys.executable, "-c", WITHOUT_PYBULLET, "run", line, "--out", out]
-    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=PATIENCE)
     return result, out
 
 

@@ -28,6 +28,7 @@ from simbridge.running import repeating, runner
 from simbridge.running.run_setup import prepare
 from tests.controllers import REALTIME_FLAGS, realtime_options
 from tests.optional_packages import LINK_FLAGS
+from tests.patience import PATIENCE
 
 
 def mount(*arguments):
@@ -293,7 +294,7 @@ def test_a_full_disk_brakes_a_live_session(disk):
     with pytest.raises((LogWriteError, OutputError), match="No space left"), session:
         session.engage()
         session.jog([0.1] * 6)
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + PATIENCE
         while session.status.error is None and time.monotonic() < end:
             time.sleep(0.01)
         assert isinstance(session.status.error, (LogWriteError, OutputError))

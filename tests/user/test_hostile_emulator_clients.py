@@ -25,6 +25,7 @@ from simbridge.emulator.handle import Emulator
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.ur.tables import CONTROL, DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 
 HOST = loopback(74)
 # The tests share an emulator, so they run in one worker.
@@ -35,7 +36,7 @@ GREETING = b"Connected: Universal Robots Dashboard Server\n"
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection((HOST, port), timeout=10.0)
+    return socket.create_connection((HOST, port), timeout=PATIENCE)
 
 
 class Stream:
@@ -72,7 +73,7 @@ class Stream:
         """Wait for more ticks, and check that none was missed since the stream began."""
         with self._grown:
             wanted = len(self.ticks) + count
-            assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=30.0), (
+            assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=PATIENCE), (
                 "the stream has ended"
             )
             ticks = list(self.ticks)
@@ -340,7 +341,7 @@ CONTROL_LINES = {
 def test_refused_control_line_changes_nothing(
     emulator: Emulator, stream: Stream, line: str
 ) -> None:
-    with socket.create_connection((HOST, CONTROL), timeout=10.0) as client:
+    with socket.create_connection((HOST, CONTROL), timeout=PATIENCE) as client:
         client.sendall(CONTROL_LINES[line] + b"\n")
         answer = json.loads(client.makefile("rb").readline())
 
@@ -377,7 +378,7 @@ def test_record_is_written_to_permitted_directories(
 
 def test_idle_clients_of_the_control_socket_keep_nobody_out(emulator: Emulator) -> None:
     crowd = [
-        socket.create_connection((HOST, CONTROL), timeout=10.0) for _ in range(MAX_CLIENTS + 20)
+        socket.create_connection((HOST, CONTROL), timeout=PATIENCE) for _ in range(MAX_CLIENTS + 20)
     ]
 
     assert emulator.state()["robot_mode"] == "RUNNING"

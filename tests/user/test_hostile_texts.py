@@ -24,7 +24,8 @@ from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.sweeps.sweep import GRID
 from simbridge.sweeps.sweep_page import sweep_page
-from tests.browser.test_studio_page import PATIENCE, wait_for
+from tests.browser.test_studio_page import wait_for
+from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.sweeps.rows import made_rows
 

@@ -21,8 +21,9 @@ from simbridge.ur.errors import (
     ScriptNotStarted,
     UnsupportedController,
 )
-from tests.backends.trial import PATIENCE, write_line
+from tests.backends.trial import write_line
 from tests.controllers import EMULATOR_PRIORITY, loopback, never_moved, realtime_options, tick
+from tests.patience import PATIENCE
 
 SOAK = pytest.mark.soak
 SERIAL_NUMBER = "20261234567"

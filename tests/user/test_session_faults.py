@@ -17,12 +17,11 @@ from simbridge.running.signals import SignalReceived
 from simbridge.sessions.driver import LiveDriver
 from simbridge.sessions.record import read_inputs
 from simbridge.ur.errors import ServoProcessLost, StaleState
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.shares_setup]
 
 FORWARD = [0.02, 0.0, 0.0, 0.0, 0.0, 0.0]
-# For a session to notice what has happened, with much room on a busy computer, s.
-PATIENCE = 20.0
 
 
 def session_with(name, out, **options):

@@ -43,8 +43,8 @@ from tests.controllers import (
     run_secondary_program,
     tick,
 )
+from tests.patience import PATIENCE
 
-TIMEOUT = 10.0
 ROBOT = simbridge.load_robot("ur10e")
 
 
@@ -64,7 +64,7 @@ def live(controller, out, **options):
 
 
 def wait_for(reached, what):
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + PATIENCE
     while not reached():
         assert time.monotonic() < end, what
         time.sleep(0.01)
@@ -85,7 +85,7 @@ def keep(session, seconds, give):
 
 def keep_until(reached, give):
     """Give an input every 50 ms until something is reached."""
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + PATIENCE
     while not reached():
         assert time.monotonic() < end, "it was not reached"
         give()
@@ -274,7 +274,7 @@ def stopped(controllers, tmp_path_factory):
         payloads = recorded_payloads(out)
         controller.do("protective_stop")
         with pytest.raises(ProtectiveStop) as caught:
-            session.wait(TIMEOUT)
+            session.wait(PATIENCE)
         known = session.status.error
         # It is raised once.
         session.wait(0.02)
@@ -350,7 +350,7 @@ def test_other_software_moves_nothing(controllers, tmp_path):
             keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
             controller.kill()
             with pytest.raises(simbridge.SimbridgeError):
-                session.wait(TIMEOUT)
+                session.wait(PATIENCE)
 
         with Emulator("ur10e", host=host, polyscope="5.25", boot_time=0.1) as controller:
             with pytest.raises(ArmChanged, match="software"):

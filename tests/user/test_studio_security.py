@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 import simbridge
 from simbridge.browser import studio as studio_module
 from simbridge.report.guarded_viser import UnguardedServer
+from tests.patience import PATIENCE
 from tests.ports import free_port
 
 VERSION = f"viser-v{viser.__version__}"
@@ -106,7 +107,7 @@ def test_the_page_itself_gets_its_web_socket(browser, opened_studio):
 
 def test_without_the_token_there_is_nothing(opened_studio):
     location = urlsplit(opened_studio.url)
-    client = http.client.HTTPConnection(location.hostname, location.port, timeout=10.0)
+    client = http.client.HTTPConnection(location.hostname, location.port, timeout=PATIENCE)
     with contextlib.closing(client):
         client.request("GET", "/")
         status = client.getresponse().status
@@ -118,7 +119,7 @@ def test_without_the_token_there_is_nothing(opened_studio):
 
 def test_a_post_of_a_page_is_no_request(opened_studio):
     location = urlsplit(opened_studio.url)
-    client = http.client.HTTPConnection(location.hostname, location.port, timeout=10.0)
+    client = http.client.HTTPConnection(location.hostname, location.port, timeout=PATIENCE)
     with contextlib.closing(client):
         client.request("POST", location.path, body="set_digital_out(0, True)\n")
         with contextlib.suppress(http.client.HTTPException, ConnectionError):
@@ -142,7 +143,7 @@ class BareClient:
     def find(self, label):
         """The control with a label, once the studio has sent it."""
         while label not in self.controls:
-            frame = self.socket.recv(timeout=30.0)
+            frame = self.socket.recv(timeout=PATIENCE)
             size = int.from_bytes(frame[8:16], "little")
             content = zstandard.ZstdDecompressor().decompress(
                 frame[16 : 16 + size], max_output_size=int.from_bytes(frame[:8], "little")
@@ -166,7 +167,7 @@ def bare_client(opened_studio):
 
 
 def wait_for(reached, event):
-    end = time.monotonic() + 30.0
+    end = time.monotonic() + PATIENCE
     while not reached():
         assert time.monotonic() < end, event
         time.sleep(0.02)

@@ -26,6 +26,7 @@ from simbridge.sessions.options import LIVE, LiveOptions
 from simbridge.teleop import DEVICES, spacemouse
 from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
 from simbridge.teleop.options import PORT, TeleopOptions
+from tests.patience import PATIENCE
 from tests.teleop.fake_session import Clock, FakeStatus
 from tests.teleop.test_spacemouse import FakeHid
 from tests.terminals import KITTY, ORDINARY
@@ -102,7 +103,7 @@ class Program:
 
     def ended(self):
         """The exit status, and the calls of the session."""
-        status = self.process.wait(30)
+        status = self.process.wait(PATIENCE)
         return status, json.loads(self.file.read_text())
 
 
@@ -340,7 +341,7 @@ def service(tmp_path_factory):
         # Not `communicate`: it would lose the lines that came together with the first ones.
         notices.append(process.stderr.read())
         shown = process.stdout.read()
-        status = process.wait(60.0)
+        status = process.wait(PATIENCE)
     return Service(out, "".join(notices), shown, status, refused, after, port_was_free)
 
 
@@ -403,7 +404,7 @@ def test_one_ctrl_c_completes_it(tmp_path):
         teleoperation.drive()
 
         teleoperation.process.send_signal(signal.SIGINT)
-        teleoperation.process.communicate(timeout=60.0)
+        teleoperation.process.communicate(timeout=PATIENCE)
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert teleoperation.process.returncode == 0
@@ -420,7 +421,7 @@ def test_another_signal_ends_it_with_its_number(tmp_path, number, status, cause)
         teleoperation.drive()
 
         teleoperation.process.send_signal(number)
-        _, printed = teleoperation.process.communicate(timeout=60.0)
+        _, printed = teleoperation.process.communicate(timeout=PATIENCE)
 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert teleoperation.process.returncode == status

@@ -19,6 +19,7 @@ from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
 from tests.controllers import EMULATOR_PRIORITY, REALTIME, loopback
+from tests.patience import PATIENCE
 
 pytest.importorskip("rtde_control")
 
@@ -52,7 +53,7 @@ class Seen:
             boot_time=0.05,
         ) as emulator:
             emulator.set(unlock_delay=session.UNLOCK_DELAY)
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]
         assert file.exists(), ended.stdout + ended.stderr

@@ -15,6 +15,7 @@ import pytest
 
 from simbridge.emulator.handle import Emulator
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 
 pytest.importorskip("urx", reason="urx is not installed: the extra `test` has it")
 
@@ -36,7 +37,7 @@ def test_urx_reads_joints_and_tool_and_starts_moves():
     with Emulator("ur10e", polyscope="5.12", host=HOST, boot_time=0.05) as controller:
         state = controller.state()
         ended = subprocess.run(
-            [sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=PATIENCE
         )
         assert ended.returncode == 0, ended.stderr
         joints, pose = (

@@ -19,6 +19,7 @@ from simbridge.trajectory.tables import text_header, text_lines
 from simbridge.trajectory.tables.table import MAX_COLUMNS
 from simbridge.trajectory.tables.text_header import MAX_COMMENT_WORDS, MAX_COMMENTS
 from simbridge.trajectory.tables.text_lines import MAX_LINE_LENGTH
+from tests.patience import PATIENCE
 from tests.trajectory.tables.motions import (
     EPOCH,
     NS,
@@ -127,7 +128,7 @@ def refused_names(tmp_path_factory):
     with printed.open("w") as file, contextlib.suppress(subprocess.TimeoutExpired):
         # The time is that of a busy computer.
         command = [sys.executable, "-c", READER, *paths]
-        subprocess.run(command, stdout=file, timeout=120, check=True)
+        subprocess.run(command, stdout=file, timeout=PATIENCE, check=True)
     return [Path(path).stem for path in printed.read_text().splitlines()]
 
 
