@@ -175,12 +175,13 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
     # Load the machine code. Otherwise compile the function, in one process at a time.
     try:
         if any(directory.glob(kept_files)):
-            _load_machine_code(dispatcher, signature)
+            _load_or_compile(dispatcher, signature)
         else:
             _report_compiling(purpose)
             share_functions(module, program.text)
             with compile_once(module):
-                dispatcher.compile(signature)
+                # Another process may have compiled it meanwhile.
+                _load_or_compile(dispatcher, signature)
     except OSError as error:
         # The cache cannot be read or written; the function may be compiled all the same.
         warn_not_kept(directory, error.strerror)
@@ -201,8 +202,8 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
     return dispatcher
 
 
-def _load_machine_code(dispatcher: Any, signature: Any) -> None:
-    """Load the machine code of a function from the cache.
+def _load_or_compile(dispatcher: Any, signature: Any) -> None:
+    """Load the machine code of a function from the cache; if there is none, compile the function.
 
     The process that compiled it may have taken functions of earlier programs (`share_functions`).
     Numba then needs the modules of those programs, too.

@@ -7,10 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
 from simbridge.errors import UncompilableCode
+from simbridge.kernels import compile as compile_module
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
 from tests.patience import PATIENCE
@@ -81,11 +83,6 @@ print(values[0])
 """
 # Programs with a function in common, by the names of their own.
 SHARING = """
-import sys
-from simbridge.kernels.compile import kernel
-from simbridge.kernels.program import KernelProgram
-
-text = '''
 from numba import njit
 
 @njit
@@ -94,7 +91,13 @@ def shift(x):
 
 def NAME(x):
     return shift(x)
-'''
+"""
+CALL_SHARING = f"""
+import sys
+from simbridge.kernels.compile import kernel
+from simbridge.kernels.program import KernelProgram
+
+text = {SHARING!r}
 for name in sys.argv[1:]:
     result = kernel(KernelProgram(text.replace("NAME", name)), name, "shift")(2.0)
 print(result)
@@ -179,11 +182,31 @@ def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
     assert contents(filled) == before
 
 
-def test_machine_code_needs_no_earlier_program(tmp_path):
-    # The second takes the first one's function.
-    finished(start(tmp_path, "-c", SHARING, "first", "second"))
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A cache after a process with two programs, of which the second takes the first one's
+    function.
+    """
+    directory = tmp_path_factory.mktemp("shared")
+    finished(start(directory, "-c", CALL_SHARING, "first", "second"))
+    return directory
 
-    assert finished(start(tmp_path, "-c", SHARING, "second")) == (3.0, "")
+
+def test_machine_code_needs_no_earlier_program(shared):
+    assert finished(start(shared, "-c", CALL_SHARING, "second")) == (3.0, "")
+
+
+def test_what_another_process_compiled_meanwhile_is_loaded(shared, tmp_path, monkeypatch):
+    @contextmanager
+    def wait_for_the_other(_module):
+        shutil.copytree(shared, tmp_path, dirs_exist_ok=True)
+        yield
+
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile_module, "compile_once", wait_for_the_other)
+
+    assert kernel(KernelProgram(SHARING.replace("NAME", "second")), "second", "shift")(2.0) == 3.0
+    assert contents(tmp_path) == contents(shared)
 
 
 def test_the_source_is_beside_its_machine_code(filled):
