@@ -8,17 +8,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments import InterpolationParameters
-from simbridge.experiments.arm import MIN_DEXTERITY, choose_arm, dexterity, make_solver
+from simbridge.experiments.arm import MIN_DEXTERITY, choose_arm, dexterity, within_limits
 from simbridge.experiments.layout import choose_layout, step_target
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
+from tests.experiments.pinocchio_following import follow
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"
 SEVEN, ODD, FLAT = (str(URDFS / f"{name}.urdf") for name in ("seven_joints", "odd_axes", "gripper"))
@@ -54,14 +54,12 @@ def scara(tmp_path):
 
 
 def assert_corners_within_reach(robot, place):
-    """Assert that every corner is within the joint limits.
+    """Assert that every corner is within the joint limits, by pinocchio."""
+    targets = corners(place.side, place.centre, orientation=place.orientation).poses[:4]
+    joints, errors = follow(robot, targets, robot.home, tolerance=5e-9)
 
-    The solver is another one than that which chose the square.
-    """
-    for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
-        solution = make_solver(robot, "damped-least-squares").solve(target, robot.home)
-        assert solution.distance < 1e-8
-        assert np.all((solution.q >= robot.position_min) & (solution.q <= robot.position_max))
+    assert errors.max() < 5e-9
+    assert within_limits(robot, joints)
 
 
 @pytest.mark.parametrize("name", robot_files())
@@ -120,12 +118,14 @@ def test_few_joints_get_a_controllable_task():
     assert chosen.robot.task == "position"
     assert "can follow only part of each target: the position alone" in chosen.robot.notes[0]
     assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
-    with pytest.raises(TargetOutOfReach, match="--task position"):
-        choose_layout(
-            choose_arm(
-                InterpolationParameters(robot=ODD, task="pose", home=(0.0, -0.5, 0.15, 0.0, 0.0))
-            ).robot
-        )
+
+
+@pytest.mark.slow
+def test_a_task_beyond_the_joints_is_refused():
+    asked = InterpolationParameters(robot="planar2r", task="pose", home=(0.3, 0.9))
+
+    with pytest.raises(TargetOutOfReach, match="--task axis or position"):
+        choose_layout(choose_arm(asked).robot)
 
 
 @pytest.mark.slow

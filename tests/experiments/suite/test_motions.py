@@ -5,24 +5,19 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from simbridge.experiments.arm import dexterity, within_limits
 from simbridge.experiments.suite.motion import Motion, PoseSet
 from simbridge.experiments.suite.motions import make_motions
 from simbridge.robot import load_robot
-from simbridge.robot.robot import Robot
+from tests.experiments.pinocchio_following import TOLERANCE, follow
 
 pytestmark = pytest.mark.shares_setup
 
 UR10 = load_robot("ur10")
 PLANAR = load_robot("planar3r")
 
-# What pinocchio has to attain, m and rad.
-TOLERANCE = 1e-5
-DAMPING = 1e-9
-MAX_STEPS = 100
 # Every how many samples of a motion are solved.
 STRIDE = 10
 
@@ -34,35 +29,6 @@ def motions_of(robot_name: str) -> ArmMotions:
     motions, pose_sets, notes = make_motions(load_robot(robot_name), seed=0)
     by_name = {motion.name: motion for motion in motions}
     return by_name, {poses.name: poses for poses in pose_sets}, notes
-
-
-def task_error(robot: Robot, tool: pin.SE3, goal: pin.SE3) -> np.ndarray:
-    """Return the error in the tool's frame: of the position alone where no more is asked for."""
-    if robot.task == "position":
-        return tool.rotation.T @ (goal.translation - tool.translation)
-    return pin.log6(tool.actInv(goal)).vector
-
-
-def follow(robot: Robot, targets: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return joint positions (T, n) by pinocchio's kinematics, and the errors that remain (T,)."""
-    data = robot.model.createData()
-    tcp = robot.model.getFrameId("tcp")
-    q = start.copy()
-    joints = []
-    errors = []
-    for target in targets:
-        goal = pin.XYZQUATToSE3(target)
-        for _ in range(MAX_STEPS):
-            pin.framesForwardKinematics(robot.model, data, q)
-            error = task_error(robot, data.oMf[tcp], goal)
-            if np.abs(error).max() < TOLERANCE:
-                break
-            jacobian = pin.computeFrameJacobian(robot.model, data, q, tcp)[: len(error)]
-            gram = jacobian @ jacobian.T + DAMPING * np.eye(len(error))
-            q = q + jacobian.T @ np.linalg.solve(gram, error)
-        joints.append(q)
-        errors.append(np.abs(error).max())
-    return np.array(joints), np.array(errors)
 
 
 @pytest.mark.parametrize("name", ["ur10", "planar3r"])
