@@ -812,7 +812,9 @@ def axis_angle(target, at):
     return math.atan2(np.linalg.norm(np.cross(a, b)), a @ b)
 
 
-@pytest.mark.parametrize("task", ["axis", "position"])
+@pytest.mark.parametrize(
+    "task", ["axis", pytest.param("position", marks=pytest.mark.python_kernels)]
+)
 @hypothesis_settings(max_examples=30)
 @given(kappa=st.floats(0.05, 3.9), seed=st.integers(0, 2**32 - 1))
 def test_constrained_components_shrink_by_kappa(task, kappa, seed):
@@ -836,6 +838,7 @@ def test_constrained_components_shrink_by_kappa(task, kappa, seed):
         )
 
 
+@pytest.mark.python_kernels
 def test_components_that_the_task_leaves_free_are_ignored():
     start = UR10.home
     target = tool_path(UR10, (start + 0.3)[None])[0]
@@ -857,6 +860,7 @@ def test_components_that_the_task_leaves_free_are_ignored():
             )
 
 
+@pytest.mark.python_kernels
 def test_an_opposite_tool_is_turned():
     """Half a turn about any perpendicular axis would do; it is the same one each time."""
     target = tool_path(UR10, UR10.home[None])[0]

@@ -63,6 +63,7 @@ def test_iterations_of_other_solvers_need_none_either(ur10, searches):
     assert len(searches) == 2
 
 
+@pytest.mark.python_kernels
 def test_what_decides_a_search_makes_it_another(ur10, searches):
     search(ForwardDynamics(ur10))
     search(ForwardDynamics(ur10), line(shift=0.001))

@@ -223,6 +223,7 @@ def left_after_a_step(robot, direction):
     return np.linalg.norm(attained[:3] - target[:3])
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize(
     "direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d)
 )
@@ -237,13 +238,14 @@ def test_the_solver_is_as_good_when_calibrated(ur10e, direction) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.python_kernels
 def test_masses_in_table_frames_degrade_the_solver(ur10e) -> None:
     left = [left_after_a_step(with_dh(ur10e, PUBLISHED), direction) for direction in np.eye(3)]
 
     assert max(left) > 0.72e-3
 
 
+@pytest.mark.python_kernels
 def test_a_target_is_solved_on_the_tables_kinematics(ur10e) -> None:
     arm = calibrate(ur10e, PUBLISHED)
     target = pin.XYZQUATToSE3(tool_path(ur10e, [ur10e.home])[0])
