@@ -19,6 +19,9 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
+# The libraries take seconds to import.
+pytestmark = pytest.mark.shares_setup
+
 PERIOD = 0.002
 # Largest distance from the target on a slow circle, m, and settings for a busy machine.
 ERRORS = {
