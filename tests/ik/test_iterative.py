@@ -225,28 +225,27 @@ def test_a_reliable_solver_finds_reachable_poses(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("task", "iterations"),
+    ("task", "options"),
     [
-        ("pose", 10),
-        pytest.param("axis", 2, marks=pytest.mark.python_kernels),
-        pytest.param("position", 2, marks=pytest.mark.python_kernels),
+        ("pose", {}),
+        pytest.param("axis", {"iterations": 2}, marks=pytest.mark.python_kernels),
+        pytest.param("position", {"iterations": 2}, marks=pytest.mark.python_kernels),
     ],
 )
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), name=st.sampled_from(ITERATIVE))
-def test_singular_postures_give_numbers_again_and_again(task, iterations, seed, name):
+def test_singular_postures_give_numbers_again_and_again(task, options, seed, name):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
     target = np.concatenate([rng.normal(size=3), pose.normalize(rng.normal(size=4))])
     first, second = (
-        made(name, task=task, iterations=iterations).track(np.tile(target, (5, 1)), q)
-        for _ in range(2)
+        made(name, task=task, **options).track(np.tile(target, (5, 1)), q) for _ in range(2)
     )
 
     assert np.isfinite(first).all()
     assert np.array_equal(first, second)
 
-    solver = made(name, task=task, iterations=iterations)
+    solver = made(name, task=task, **options)
     solver.reset(q)
 
     assert np.array_equal([solver.step(target) for _ in range(5)], first)
