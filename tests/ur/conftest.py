@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -14,22 +15,24 @@ from tests.controllers import loopback
 E_SERIES = loopback(86)
 CB3 = loopback(85)
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+HERE = Path(__file__).parent
+
+# The controllers that run.
+_running = contextlib.ExitStack()
 
 
 @pytest.fixture(scope="session")
 def e_series():
     """A running, calibrated UR10e with PolyScope 5.12."""
-    with Emulator(
-        "ur10e", polyscope="5.12", host=E_SERIES, calibration=CALIBRATION, boot_time=0.05
-    ) as controller:
-        yield controller
+    return _running.enter_context(
+        Emulator("ur10e", polyscope="5.12", host=E_SERIES, calibration=CALIBRATION, boot_time=0.05)
+    )
 
 
 @pytest.fixture(scope="session")
 def cb3():
     """A UR10 with PolyScope 3.15, without power."""
-    with Emulator("ur10", polyscope="3.15", host=CB3, running=False) as controller:
-        yield controller
+    return _running.enter_context(Emulator("ur10", polyscope="3.15", host=CB3, running=False))
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -38,5 +41,13 @@ def pytest_collection_modifyitems(items):
     controllers.
     """
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if item.path.parent == HERE:
             item.add_marker(pytest.mark.xdist_group("ur"))
+
+
+def pytest_runtest_teardown(nextitem):
+    """End the controllers after the last test of this directory: each takes a part of a core even
+    when nothing asks it.
+    """
+    if nextitem is None or nextitem.path.parent != HERE:
+        _running.close()
