@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from typing import NamedTuple
 
 import pytest
 
@@ -16,6 +17,7 @@ from simbridge.running.run_ending import StoppedAtTheEnd
 from simbridge.running.signals import SignalReceived
 from simbridge.sessions.driver import LiveDriver
 from simbridge.sessions.record import read_inputs
+from simbridge.sessions.session import LiveStatus
 from simbridge.ur.errors import ServoProcessLost, StaleState
 from tests.patience import PATIENCE
 
@@ -84,7 +86,7 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("raises", ForeignSolverError),
+        ("nan", InvalidParameter),
         ("leaves", ForeignSolverError),
         ("interrupts", ForeignSolverError),
         ("dies", ServoProcessLost),
@@ -108,40 +110,42 @@ def has_error(status):
     return status.error is not None
 
 
-def test_a_fault_in_the_loops_process_ends_a_wait(tmp_path):
-    with session_with("raises", tmp_path / "run", timeout=10.0) as session:
-        session.engage()
-        session.twist(FORWARD)
+class Failed(NamedTuple):
+    """What was seen of a session whose solver raised in the loop's process.
 
-        with pytest.raises(ForeignSolverError):
-            session.wait(PATIENCE)
+    Attributes:
+        raised: What the wait raised.
+        stopped: The status after that.
+        again: The status once it was engaged again, and tracked.
+    """
 
-        assert session.status.state == "idle"
+    raised: ForeignSolverError
+    stopped: LiveStatus
+    again: LiveStatus
 
 
 @pytest.fixture(scope="module")
-def faulty_session(tmp_path_factory):
-    """Two statuses of a session: after its solver's answer of NaN, and engaged again."""
-    out = tmp_path_factory.mktemp("faulty") / "run"
-    with session_with("nan", out, report=False) as session:
+def failed_session(tmp_path_factory):
+    """A session whose solver raises, and that is engaged again."""
+    out = tmp_path_factory.mktemp("failed") / "run"
+    with session_with("raises", out, report=False, timeout=10.0) as session:
         session.engage()
-        stopped = drive_until(session, has_error)
+        session.twist(FORWARD)
+        with pytest.raises(ForeignSolverError) as caught:
+            session.wait(PATIENCE)
+        stopped = session.status
         session.engage()
         again = drive_until(session, lambda status: status.state == "tracking")
-    return stopped, again
+    return Failed(caught.value, stopped, again)
 
 
-def test_a_wrong_answer_in_the_loop_arrives_unchanged(faulty_session):
-    stopped, _ = faulty_session
-
-    assert stopped.state == "idle"
-    assert type(stopped.error) is InvalidParameter
+def test_a_fault_in_the_loops_process_ends_a_wait(failed_session):
+    assert failed_session.stopped.error is failed_session.raised
+    assert failed_session.stopped.state == "idle"
 
 
-def test_a_session_engages_after_a_solvers_fault(faulty_session):
-    _, again = faulty_session
-
-    assert again.error is None
+def test_a_session_engages_after_a_solvers_fault(failed_session):
+    assert failed_session.again.error is None
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +182,7 @@ def has_halted_loop(status):
 def halted_session(tmp_path_factory):
     """Three statuses of a session: its loop halted, going on, and halted until the end."""
     out = tmp_path_factory.mktemp("halted") / "run"
-    with simbridge.live("pybullet", robot="ur10e", out=out, report=False) as session:
+    with session_with("keeps", out, report=False) as session:
         session.engage()
         drive_until(session, lambda status: status.state == "tracking")
         process = session._driver._process.pid
