@@ -21,6 +21,8 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import tool_frame
 
+pytestmark = pytest.mark.python_kernels
+
 PLANAR = StudioSetup("planar3r", "damped-least-squares")
 # Too much damping, and too large a gain without a largest change of the joints.
 SLOW = PLANAR.with_value("solver.damping", 1.0)

@@ -142,6 +142,7 @@ def test_a_value_that_a_session_refuses_changes_nothing(opened):
     assert studio.do("change", ("period", 4.0)).problem == {}
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize(
     "event",
     [
@@ -221,6 +222,7 @@ def test_a_threshold_without_sense_is_refused(opened):
     assert "must be a positive number" in problem["iterate.threshold"]
 
 
+@pytest.mark.python_kernels
 def test_stiffness_draws_a_joint_to_its_bias(opened):
     def elbow_angle(*changes):
         studio = opened("planar3r")
@@ -278,6 +280,7 @@ def test_a_slower_speed_holds_through_a_change(opened):
     assert any("speed_slider 0.20" in str(cause) for cause in studio.arm.snapshot().causes)
 
 
+@pytest.mark.python_kernels
 def test_a_run_of_another_arm_is_not_loaded(opened, cli, line, tmp_path, short_pages):
     out = tmp_path / "run"
     assert cli("run", line, "--robot", "ur5", "--out", out).status == 0
@@ -303,6 +306,7 @@ def test_a_run_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):
     studio.workspace.draw()
 
 
+@pytest.mark.python_kernels
 def test_the_last_choice_of_a_second_solver_counts(opened):
     studio = opened()
 
@@ -450,6 +454,7 @@ def make_run_of(scenario, directory, cli):
     return directory
 
 
+@pytest.mark.python_kernels
 def test_a_script_that_a_run_names_is_not_run(opened, cli, tmp_path, short_pages):
     proof = tmp_path / "proof"
     script = tmp_path / "holiday.py"
