@@ -44,15 +44,17 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
     # The unit of each joint: the stated one, that of a comment on angles, or else rad or m.
     units = []
     for name, stated, is_prismatic in zip(columns.names, columns.units, arm.prismatic, strict=True):
-        possible = LENGTH_UNITS if is_prismatic else ANGLE_UNITS
-        unit = stated
-        if not unit and not is_prismatic:
-            unit = commented
-        if not unit:
-            unit = "m" if is_prismatic else "rad"
+        if is_prismatic:
+            unit = stated or "m"
+            possible = LENGTH_UNITS
+            motion = "moves along its axis"
+        else:
+            unit = stated or commented or "rad"
+            possible = ANGLE_UNITS
+            motion = "turns"
+
         if unit not in possible:
-            kind = "moves along its axis" if is_prismatic else "turns"
-            reason = f"its unit is {unit}, but this joint of {arm.arm} {kind}"
+            reason = f"its unit is {unit}, but this joint of {arm.arm} {motion}"
             raise InputFileError(path, reason, field=name)
         units.append(unit)
 
