@@ -150,13 +150,18 @@ def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
     if not source.is_file() or _is_installed(source):
         return []
 
+    directory = f"{source.parent}{os.sep}"
     modules = []
     for module in list(sys.modules.values()):
-        path = Path(getattr(module, "__file__", None) or "").resolve()
-        is_near = path.suffix == ".py" and source.parent in path.parents
-        if is_near and not _is_installed(path):
+        path = _real_path(getattr(module, "__file__", None) or "")
+        is_near = path.endswith(".py") and path.startswith(directory)
+        if is_near and not _is_installed(Path(path)):
             modules.append(module)
     return modules
+
+
+# A thousand modules are loaded, and each search for modules asks for the paths of all.
+_real_path = functools.cache(os.path.realpath)
 
 
 def _find_source_file(function: Any) -> Path:
