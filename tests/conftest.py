@@ -7,7 +7,6 @@ The user's view is the command line, called in this process: `cli("run", "square
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import re
@@ -21,13 +20,13 @@ from hypothesis import HealthCheck, settings
 from simbridge.__main__ import NEW_OBJECTS
 from simbridge.cli import report_command
 from simbridge.cli.command_line import main
-from simbridge.kernels.compile import Kernel, python_function
 from simbridge.resources import SCENARIOS
 from simbridge.running import run_ending
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.chromium import chromium
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
+from tests.plain_kernels import plain_kernels
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 from tests.terminals import terminal  # noqa: F401 (fixture)
 
@@ -110,16 +109,8 @@ def pytest_runtest_call(item):
     """Run the kernels of a test marked `python_kernels` as plain Python."""
     if item.get_closest_marker("python_kernels") is None:
         return (yield)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kernel, "__call__", _call_python)
+    with plain_kernels():
         return (yield)
-
-
-def _call_python(kernel, *arguments):
-    return _python_function(kernel.program, kernel.name)(*arguments)
-
-
-_python_function = functools.lru_cache(maxsize=256)(python_function)
 
 
 def pytest_collection_finish():

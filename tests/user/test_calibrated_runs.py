@@ -20,11 +20,14 @@ from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.trajectory.files import read_trajectory
+from tests.plain_kernels import plain_kernels
 from tests.robot.test_calibration import dh_product
 
 pytestmark = pytest.mark.shares_setup
 
 FILE = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+# With a quarter of the samples of the controller's cycle.
+COARSE = ("--period", "0.008")
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,9 @@ def ran(tmp_path_factory, run_without_page, line):
 def calibrated_run(tmp_path_factory, line):
     """A run with its page on a calibrated UR10e."""
     out = tmp_path_factory.mktemp("runs") / "calibrated"
-    arm = ["--robot", "ur10e", "--kinematics", str(FILE)]
-    assert main(["run", str(line), *arm, "--out", str(out), "--json"]) == 0
+    arm = ["--robot", "ur10e", "--kinematics", str(FILE), *COARSE]
+    with plain_kernels():
+        assert main(["run", str(line), *arm, "--out", str(out), "--json"]) == 0
     return out
 
 
@@ -97,7 +101,7 @@ def test_settings_hold_the_table_exactly(calibrated_run, ur10e) -> None:
 
 
 def test_a_replay_needs_the_runs_kinematics(ran, calibrated_run, capsys) -> None:
-    status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
+    status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run, *COARSE)
 
     assert status == 0
 
@@ -105,7 +109,7 @@ def test_a_replay_needs_the_runs_kinematics(ran, calibrated_run, capsys) -> None
     assert np.array_equal(*plans)
 
     capsys.readouterr()
-    status, _ = ran("--plan", calibrated_run)
+    status, _ = ran("--plan", calibrated_run, *COARSE)
 
     assert status == 2
     assert "--kinematics" in " ".join(capsys.readouterr().err.split())
@@ -130,12 +134,13 @@ def test_a_nominal_run_fits_its_model_only(ran, ur10e) -> None:
     assert caught.value.field == "robot.name"
 
 
+@pytest.mark.python_kernels
 def test_check_takes_the_flag_too(cli, line, tmp_path) -> None:
     answer = cli("check", line, "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
 
     assert answer.status == 2
     assert "none.toml: file not found" in answer.message
-    assert cli("check", line, "--robot", "ur10e", "--kinematics", FILE).status == 0
+    assert cli("check", line, "--robot", "ur10e", "--kinematics", FILE, *COARSE).status == 0
 
 
 CONF = """
@@ -149,12 +154,13 @@ calibration_status = 2 # 0 == notInitialized / 1 == notLinearised / 2 == Lineari
 """
 
 
+@pytest.mark.python_kernels
 @pytest.mark.usefixtures("without_pages")
 def test_a_controllers_own_file_is_a_calibration(tmp_path, cli, line) -> None:
     (tmp_path / "calibration.conf").write_text(CONF)
     (tmp_path / "lab.toml").write_text('robot = "ur5e"\ncalibration = "calibration.conf"\n')
 
-    motion = (line, "--anchor", "start")
+    motion = (line, "--anchor", "start", *COARSE)
     answer = cli("run", *motion, "--cell", tmp_path / "lab.toml", "--out", tmp_path / "run")
 
     assert answer.status == 0

@@ -32,6 +32,7 @@ from simbridge.robot.calibration_file import read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.kinematics_source import with_kinematics
 from tests import ros_calibration as ros
+from tests.plain_kernels import plain_kernels
 
 pytestmark = pytest.mark.shares_setup
 
@@ -203,14 +204,16 @@ def run(tmp_path_factory, line):
     """The directory of a run in PyBullet with a file of ROS."""
     where = tmp_path_factory.mktemp("ros_run")
     file = ros.write(where / "my_robot_calibration.yaml", ros.rows_of(TABLE))
-    arm = ["--robot", "ur10e", "--kinematics", str(file)]
-    assert main(["run", str(line), *arm, "--out", str(where / "run"), "--json"]) == 0
+    arm = ["--robot", "ur10e", "--kinematics", str(file), "--period", "0.008"]
+    with plain_kernels():
+        assert main(["run", str(line), *arm, "--out", str(where / "run"), "--json"]) == 0
     return where / "run"
 
 
 HASH = "calib_12345678901234567890"
 
 
+@pytest.mark.python_kernels
 def test_hash_and_source_are_shown_everywhere(run, cli, line) -> None:
     recorded = RunDirectory.open(run)
     file = str(run.parent / "my_robot_calibration.yaml")
@@ -225,7 +228,7 @@ def test_hash_and_source_are_shown_everywhere(run, cli, line) -> None:
     assert recorded.settings().kinematics.ros.hash == HASH
     assert HASH in (run / "report.html").read_text(encoding="utf-8")
 
-    check = ("check", line, "--robot", "ur10e", "--kinematics", file)
+    check = ("check", line, "--robot", "ur10e", "--kinematics", file, "--period", "0.008")
     words = f"calibrated for this arm (my_robot_calibration.yaml, {HASH})"
 
     assert f"Kinematics: {words}." in cli(*check).out
