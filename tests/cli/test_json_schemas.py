@@ -11,7 +11,9 @@ import pytest
 
 from simbridge.cli.json_schemas import OUTPUTS, schema_text
 from simbridge.json_output import SCHEMA_VERSION
+from simbridge.sweeps import engine
 from tests.json_schema import faults
+from tests.sweeps.executors import InThisProcess
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -86,10 +88,11 @@ def test_a_script_check_follows_its_schema(cli, tmp_path):
     check(cli("emulate", "--check", tmp_path / "a.script", "--json").out, "emulate_check")
 
 
-@pytest.mark.slow
-def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path):
+def test_each_line_of_a_sweep_is_versioned(cli, line, tmp_path, monkeypatch):
+    # In this process: starting others takes seconds.
+    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
     answer = cli(
-        "sweep", line, "--grid", "solver.kp=5,10", "--plan-only", "--jobs", 1,
+        "sweep", line, "--grid", "solver.kp=5,10", "--plan-only",
         "--out", tmp_path / "sweep", "--json",
     )  # fmt: skip
     *points, last = answer.out.splitlines()
@@ -120,8 +123,10 @@ def test_a_comparison_follows_its_schema(cli, line, tmp_path):
     check(answer.out, "compare")
 
 
+@pytest.mark.python_kernels
 def test_an_experiment_follows_its_schema(cli, tmp_path):
-    answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json")
+    few = ("--iterations", 30)
+    answer = cli("experiment", "convergence", *few, "--out", tmp_path / "out", "--json")
     value = json.loads(answer.out)
     schema = json.loads((SCHEMAS / "experiment.json").read_text())
     results = json.loads((tmp_path / "out" / "results.json").read_text())
