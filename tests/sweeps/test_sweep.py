@@ -23,6 +23,7 @@ import pytest
 import simbridge
 from simbridge.cli.flags import SweepFlags
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.kernels.compile import PYTHON_SWITCH
 from simbridge.sweeps import engine
 from simbridge.sweeps.grid import Grid, GridFile, read_grid
 from simbridge.sweeps.identity import made_by
@@ -412,7 +413,9 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
     assert answer.message.endswith(": give two sweeps, or only runs.")
 
 
-def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line):
+def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line, monkeypatch):
+    # Each process would compile what takes a second in plain Python.
+    monkeypatch.setenv(PYTHON_SWITCH, "1")
     # With two processes the third point waits until one of the others has ended.
     solvers = [f"{my_solvers}:{name}" for name in ("deadly", "mine", "mine_too")]
     result = simbridge.sweep(
