@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.cli.json_schemas import OUTPUTS, schema_text
+from simbridge.experiments.outcome import Plot
 from simbridge.json_output import SCHEMA_VERSION
 from simbridge.sweeps import engine
 from tests.json_schema import faults
@@ -124,7 +125,8 @@ def test_a_comparison_follows_its_schema(cli, line, tmp_path):
 
 
 @pytest.mark.python_kernels
-def test_an_experiment_follows_its_schema(cli, tmp_path):
+def test_an_experiment_follows_its_schema(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(Plot, "save", lambda *_: None)
     few = ("--iterations", 30)
     answer = cli("experiment", "convergence", *few, "--out", tmp_path / "out", "--json")
     value = json.loads(answer.out)

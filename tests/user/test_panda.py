@@ -16,6 +16,7 @@ import pytest
 from simbridge import Scenario, load_robot, run
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.errors import InputFileError, NoClosedForm
+from simbridge.experiments.outcome import Plot
 from simbridge.ik.reaching import reaching_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
@@ -90,7 +91,8 @@ def test_links_below_the_tip_keep_above_the_floor(small):
 
 
 @pytest.mark.python_kernels
-def test_experiment_takes_a_tip(cli, tmp_path):
+def test_experiment_takes_a_tip(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr(Plot, "save", lambda *_: None)
     command = ["experiment", "convergence", "--solver", "pseudoinverse", "--iterations", "5"]
 
     panda = cli(*command, "--out", tmp_path / "out", "--robot", FILE, "--tip", TIP, "--json")
