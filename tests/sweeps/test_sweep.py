@@ -605,6 +605,7 @@ def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
     assert "cannot be sent to other processes" in answer.message
 
 
+@pytest.mark.python_kernels
 def test_a_solver_that_exits_fails(line, tmp_path, monkeypatch, at_once):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ending_of_sweeps.py").write_text(
