@@ -150,7 +150,8 @@ def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
     if not source.is_file() or _is_installed(source):
         return []
 
-    directory = f"{source.parent}{os.sep}"
+    # With a separator at its end.
+    directory = os.path.join(source.parent, "")
     modules = []
     for module in list(sys.modules.values()):
         path = _real_path(getattr(module, "__file__", None) or "")

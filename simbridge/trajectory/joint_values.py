@@ -43,6 +43,7 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
 
     # The unit of each joint: the stated one, that of a comment on angles, or else rad or m.
     units = []
+    possible: tuple[str, ...]
     for name, stated, is_prismatic in zip(columns.names, columns.units, arm.prismatic, strict=True):
         if is_prismatic:
             unit = stated or "m"
