@@ -85,13 +85,14 @@ class GoalFrame:
         self._dragging = event.phase != "end"
         self._inputs.send_event("drag", (event.phase, pose))
 
-        # Where a first click has brought the frame, the second one meets it.
+        # The first click of a double click brings the frame to its place. The second one therefore
+        # meets the frame, and comes as a drag without a motion.
         is_click = event.phase == "end" and np.array_equal(position, self._grasped)
         if self._planar and is_click:
             self._send_double_click(position)
 
     async def _send_click(self, event: viser.SceneClickEvent) -> None:
-        """Send where a click meets the plane: the goal, or with a second one the start."""
+        """Send where a click meets the plane: a click places the goal, a double click the start."""
         try:
             check_offered("click", event.ray_origin, NumberVector(3))
             check_offered("click", event.ray_direction, NumberVector(3))
@@ -99,10 +100,14 @@ class GoalFrame:
             self._inputs.refuse(error)
             return
 
-        # Where the ray of the click meets the plane; nan if it does not.
+        # A click beside the plane places nothing: its ray leads away from the plane, or along it.
         rise = self._height - event.ray_origin[2]
         slope = event.ray_direction[2]
-        distance = rise / slope if slope * rise > 0.0 else math.nan
+        if slope * rise <= 0.0:
+            return
+
+        # Where the ray meets the plane.
+        distance = rise / slope
         position = np.asarray(event.ray_origin) + distance * np.asarray(event.ray_direction)
         if not self._send_double_click(position):
             self._inputs.send_event("clicked goal", position)
