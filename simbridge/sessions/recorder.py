@@ -298,13 +298,14 @@ class LiveRecorder:
         Args:
             final: Whether nothing follows, so that all are written.
         """
-        # Count the inputs up to the last one whose fate is known. The loop takes the newest input,
-        # so that the inputs before one that it took are superseded.
+        # Count the inputs at the beginning whose fate is known. The control loop takes only the
+        # newest input, so that all inputs before one that it took are superseded. An input without
+        # a number was refused when it was given, which says nothing about the inputs before it.
         settled_count = 0
         for i, record in enumerate(self._unwritten):
-            # An input without a number was refused at once.
-            is_settled = record.received is not None or not record.number
-            if final or is_settled:
+            was_taken = record.number > 0 and record.received is not None
+            follows_settled_ones = record.number == 0 and settled_count == i
+            if final or was_taken or follows_settled_ones:
                 settled_count = i + 1
 
         # Write these inputs, but wait for the state that shows an input's command.

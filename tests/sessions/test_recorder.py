@@ -1,12 +1,16 @@
-"""A recorder that cannot keep up loses inputs and notes, and counts them."""
+"""A recorder writes the fate of inputs; if it cannot keep up, it counts what it loses."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.sessions.channel import Period
+from simbridge.sessions.inputs import Fate
+from simbridge.sessions.phases import LivePhase, Order
 from simbridge.sessions.record import InputRecord, read_events, read_inputs
 from simbridge.sessions.recorder import LiveRecorder
 
@@ -54,3 +58,36 @@ def test_periods_count_with_inputs_and_notes(recorder: LiveRecorder) -> None:
     recorder.close()
 
     assert recorder.lost == 5
+
+
+def test_a_refused_input_leaves_the_one_before_it_open(
+    recorder: LiveRecorder, directory: RunDirectory
+) -> None:
+    recorder.add_input(InputRecord("twist", 0.0, [0.0] * 6, 1))
+    recorder.add_input(InputRecord("twist", 0.001, None, fate="rejected", received=0.001))
+    recorder.take([], [])
+
+    recorder.take([taking_period(1)], [])
+    recorder.close()
+
+    assert [record.fate for record in read_inputs(directory.path)] == ["accepted", "rejected"]
+
+
+def taking_period(number: int) -> Period:
+    """Return a period in which the loop takes an input."""
+    return Period(
+        index=0,
+        now=0.002,
+        rate=1.0,
+        engagement=1,
+        order=Order.NONE,
+        number=number,
+        fate=Fate.ACCEPTED,
+        phase=LivePhase.IDLE,
+        speed=1.0,
+        solver=0.0,
+        causes=(),
+        target=np.zeros(7),
+        solution=np.zeros(2),
+        setpoint=np.zeros(2),
+    )
