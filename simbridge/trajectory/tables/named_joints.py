@@ -160,34 +160,44 @@ def _known_columns(header: Header, choice: Choice, rate: float | None) -> KnownC
 def _time_indices(
     header: Header, choice: Choice, rate: float | None, joints: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the columns of time; none where the rate is known.
+    """Return the columns of time: one, or two that are the time together; none with a rate instead.
 
     Args:
         header: The names of the table.
         choice: What is asked of the table.
         rate: Samples per s, for a table without time.
         joints: The columns of the joints, which are not the time.
+
+    Raises:
+        InputFileError: It is not clear which column is the time, or there is none and no rate.
     """
     named_roles = find_roles(header.names, has_rate=rate is not None)
     indices = time_pair(header, choice, named_roles)
     if indices:
         return indices
 
+    # The time is the one column that is known, or there is a rate and no column.
     known = _known_columns(header, choice, rate)
     if known.has_time:
         return tuple(known.columns.values())
 
-    # The time alone is chosen, beside joints that the names, or `--columns`, say.
+    # The time is not known, so the table is refused. A part without columns means that no column
+    # may be the time.
     times = [part for part in time_parts(header, known, joints) if part.columns]
-    chosen = {}
-    if choice.names_joints:
-        chosen = dict(zip(joint_roles(len(joints)), joints, strict=True))
-    flags = [FlaggedReading(time.label, header.flag({**time.columns, **chosen})) for time in times]
     names = quoted_list(name.strip() for name in header.names)
-    if not flags:
+    if not times:
         header.refuse(
             f"it has joint positions, but no time column among {names}: add {NO_TIME_FLAG}"
         )
+
+    # Propose a flag --columns for each column that may be the time. It replaces the user's own
+    # flag, so it repeats the joints if that one chooses them.
+    chosen_joints = {}
+    if choice.names_joints:
+        chosen_joints = dict(zip(joint_roles(len(joints)), joints, strict=True))
+    flags = [
+        FlaggedReading(time.label, header.flag({**time.columns, **chosen_joints})) for time in times
+    ]
     lead = "choose one" if len(flags) > 1 else "if it is this column, add"
     header.refuse(
         f"it has joint positions, but it is not clear which column is the time, among {names}: "

@@ -87,11 +87,16 @@ def is_remark(comment: str, column_count: int) -> bool:
 def find_commented_header(beginning: Beginning, choice: Choice) -> Header | None:
     """Return the comment that names the columns; None if none does.
 
+    A comment may name the parts of a pose although the rows have another number of columns. Fewer
+    names than columns are refused here; with more names the rows are refused when they are read.
+
     Raises:
-        InputFileError: Two of them contradict each other, or one names fewer columns than there
+        InputFileError: Two comments contradict each other, or one names fewer columns than there
             are.
     """
     line = beginning.first_line
+    # Both refusals below advise --columns. If the user has chosen columns, nothing is refused here:
+    # comments without a name for each column are left out, and comments may differ.
     headers: list[NamedComment] = []
     for comment in find_named_comments(beginning, {line.count, *POSE_NAME_COUNTS}, choice.arm):
         has_all_names = len(comment.names) == line.count
