@@ -41,7 +41,8 @@ def inspect(flags: InspectFlags) -> int:
     facts, attained = measure(scenario.trajectory, solver)
     facts = replace(facts, unknown_frame=scenario.unknown_frame, frame_flags=scenario.frame_flags)
 
-    # Where nothing of a file is in reach, it may belong elsewhere.
+    # Where nothing of a file is in reach, its poses may belong elsewhere: suggest a placement.
+    # `read_as` is "" for a scenario that is read from no file.
     if facts.reach is not None and facts.reach.share == 0.0 and facts.read_as:
         placement = nearest_placement(arm, scenario, solver, options)
         facts = replace(facts, placement=None if placement is None else tuple(placement.tolist()))

@@ -273,20 +273,22 @@ def show_iso(console: Terminal, iso: Mapping[str, Any]) -> None:
 
     Args:
         console: The console that they are printed on.
-        iso: `iso_9283_style` of a JSON file.
+        iso: The figures, as `IsoFigures`: `iso_9283_style` of the summary.json of repeated runs, or
+            of an evaluation with an external measurement.
     """
     stop_figures = [figure for figure in iso["figures"] if figure["stop"] is not None]
     path_figures = [figure for figure in iso["figures"] if figure["stop"] is None]
+    # The witness says who measured the poses: "self-reported" by the arm, or "external".
     if iso["figures"]:
         console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
 
     if stop_figures:
         console.print(_stop_table(stop_figures, iso["stops_m"]))
-        required = {figure["symbol"]: figure["asked"] for figure in stop_figures}
+        required_cycles = {figure["symbol"]: figure["asked"] for figure in stop_figures}
         console.print(f"Limit band: {millimetres(iso['limit_band_m'])} mm.")
         console.print(
-            f"The standard requires {required['AP']} cycles for AP and RP, {required['OV']} for "
-            "stabilisation time and OV.\n"
+            f"The standard requires {required_cycles['AP']} cycles for AP and RP, "
+            f"{required_cycles['OV']} for stabilisation time and OV.\n"
         )
     if path_figures:
         console.print(_path_table(path_figures))

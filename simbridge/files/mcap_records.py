@@ -65,6 +65,7 @@ def mcap_records(
             continue
 
         content = decompress[record.compression](record.data)
+        # A checksum of 0 means that the chunk has none.
         if record.uncompressed_crc not in (0, zlib.crc32(content)):
             raise ValueError("the checksum of a chunk does not match")
         decoded = decode(content)

@@ -162,12 +162,12 @@ class TomlFile:
     def _find_line(self, field: str) -> int | None:
         """Return the line of a field, from 1.
 
-        None unless the field's key occurs exactly once: in the file, or for a field of a list of
-        tables, such as `[[links]]`, in its table.
+        The field's key must occur exactly once, else None: in the file, or for a field of a list of
+        tables, such as `[[links]]`, from its table's header to the next one of the list.
         """
         start = 0
         end = len(self.text)
-        # A field of a list of tables, such as `links[2].mass`, is looked for in its table alone.
+        # Search for a field of a list of tables, such as `links[2].mass`, in its table alone.
         table = re.match(r"([\w-]+)\[(\d+)\]", field)
         if table:
             name = table[1]
@@ -175,16 +175,21 @@ class TomlFile:
             pattern = rf"^[ \t]*\[\[[ \t]*[\"']?{name}[\"']?[ \t]*\]\]"
             headers = [match.start() for match in re.finditer(pattern, self.text, re.MULTILINE)]
             if headers:
-                # TOML knows further ways to write a header, such as with escapes in its name.
+                # The pattern does not find every header that TOML allows, such as one with escapes
+                # in its name. If it has found too few, the table is not known.
                 if index >= len(headers):
                     return None
                 edges = [*headers, end]
                 start = edges[index]
                 end = edges[index + 1]
 
-        # Find the field's key outside of comments; (?!) matches nothing.
-        keys = re.findall(r"[^.\[\]]+", re.sub(r"\[\d+\]", "", field))
-        key = re.escape(keys[-1]) if keys else r"(?!)"
+        # The field's key is the last name of its path. Where the document itself is meant, there is
+        # none: (?!) matches nothing.
+        without_indices = re.sub(r"\[\d+\]", "", field)
+        names = re.findall(r"[^.\[\]]+", without_indices)
+        key = re.escape(names[-1]) if names else r"(?!)"
+
+        # Find the key outside of comments.
         pattern = rf"^[^#\n]*?(?<![\w-]){key}\s*="
         matches = list(re.finditer(pattern, self.text[start:end], re.MULTILINE))
         if len(matches) != 1:

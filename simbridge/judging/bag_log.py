@@ -112,6 +112,7 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
     with open_bag(path, ros.DEFINITIONS) as bag:
         contents = BagContents(bag, namespace)
         topics = [connection.topic for connection in bag.connections]
+    # Each of these tables has pairs of a topic and its joint names as keys.
     joint_topics = (*contents.controllers, *contents.feedback, *contents.joints)
     if not joint_topics:
         reason = (
@@ -120,9 +121,12 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
         )
         raise InputFileError(path, reason, field="topics")
 
-    # Choose the arm's joints. From a bag with several arms, leave out the messages of the others.
+    # Choose the arm's joints.
     joint_lists = [joint_names for _, joint_names in joint_topics]
     joints = find_arm_joints(str(path), joint_lists, robot, joint_prefix)
+
+    # Of several arms in a bag, read one. If only namespaces tell them apart, refuse the bag; if
+    # their joint names do, leave out the messages of the others.
     check_namespaces(str(path), contents, joints)
     reading = _Reading(path, contents, joints)
     prefixes = find_prefixes(joint_lists, robot)

@@ -376,7 +376,8 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
         reads: What was refused.
 
     Returns:
-        Missing packages, a file that is not read, or a reason: else xacro's own message.
+        The missing packages, the first file that was refused, or a reason. The reason is the action
+        that was forbidden, or otherwise xacro's own message.
     """
     if missing:
         return {"missing": missing}
@@ -391,7 +392,8 @@ def _refusal(error: BaseException | None, missing: list[str], reads: Reads) -> d
 
     kind = type(error).__name__
     if reads.has_read_data:
-        # An expression of what was read, and the error of a file that is not YAML, may quote it.
+        # xacro's message may quote the data that was read, which the answer must not disclose: say
+        # only which kind of error it is.
         return {"reason": f"{kind} in an expression, or in a file that it loads"}
 
     message = " ".join(f"{kind}: {error}".split())
