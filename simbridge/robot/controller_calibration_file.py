@@ -22,6 +22,8 @@ from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.text import join_words
 
+# The columns of the table, by the names of the fields of `DhTable`; the file's entries are called
+# delta_theta and so on.
 COLUMNS = ("theta", "a", "d", "alpha")
 # The meaning of `calibration_status`, as the file's own comment states it.
 STATUS = {0: "not initialized", 1: "not linearised", 2: "linearised"}
@@ -87,16 +89,17 @@ def read_controller_calibration(path: Path) -> ControllerCalibration:
     _check_differences_present(path, entries)
     _check_finished(path, entries)
 
-    columns = []
+    columns = {}
     for column in COLUMNS:
         name = f"delta_{column}"
         entry = entries[name]
-        columns.append(_read_numbers(path, entry.value, name=name, line=entry.line))
+        columns[column] = _read_numbers(path, entry.value, name=name, line=entry.line)
+
     checksum: tuple[int, ...] = ()
     if "joint_checksum" in entries:
         entry = entries["joint_checksum"]
         checksum = _read_checksum(path, entry.value, line=entry.line)
-    return ControllerCalibration(DhTable(*columns), checksum)
+    return ControllerCalibration(DhTable(**columns), checksum)
 
 
 def _read_entries(path: Path) -> dict[str, _Entry]:
