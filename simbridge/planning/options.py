@@ -363,7 +363,8 @@ class Options:
         _ = self.plant_model
         self._check_values()
         self._check_address()
-        self._check_installation()
+        self._check_tolerances()
+        self._check_tcp_and_floor()
 
         # What a cell describes, an option must not contradict.
         if self.cell is not None:
@@ -540,8 +541,8 @@ class Options:
         if self.rest_port is not None and not 1 <= self.rest_port <= 65535:
             raise InvalidParameter("REST port", self.rest_port, "from 1 to 65535")
 
-    def _check_installation(self) -> None:
-        """Refuse tolerances, a TCP or a floor whose value is impossible."""
+    def _check_tolerances(self) -> None:
+        """Refuse tolerances whose value is impossible."""
         if self.corner_tolerance is not None and not 0.0 <= self.corner_tolerance < math.inf:
             needed = "a non-negative length in m"
             raise InvalidParameter("corner tolerance", self.corner_tolerance, needed)
@@ -549,6 +550,9 @@ class Options:
             if not 0.0 <= part < math.inf:
                 raise InvalidParameter("tolerance", part, "two non-negative numbers")
 
+    def _check_tcp_and_floor(self) -> None:
+        """Refuse a TCP or a floor whose value is impossible."""
+        # `requirement` returns what the value must be, and None for a valid value.
         if len(self.tcp):
             needed_tcp = requirement("tcp", self.tcp)
             if needed_tcp is not None:
