@@ -25,8 +25,17 @@ MAX_SEARCHED_ROWS = 700
 TRIED_BEGINS = 17
 # Largest number of durations of a call that are tried.
 MAX_DURATIONS = 4
+# Lowest and highest rate of calls that is examined, as fractions of the usual rate.
+MIN_RATE_RATIO = 0.6
+MAX_RATE_RATIO = 1.7
+# Difference between examined rates, in units of 1 / duration of the recording. A peak of the
+# agreement reaches about one such unit to each side.
+RATE_STEP = 0.2
 # Number of rows over which the advance along the commands is measured.
 ADVANCE_ROWS = 8
+# A pair of rows this many rows apart spans at most this many times the usual time; otherwise a gap
+# in the recording lies between them.
+MAX_SPAN_RATIO = 1.5
 # Smallest number of such pairs of rows, or of rows between two commands, for a median.
 MIN_PAIRS = 20
 # Distance of a setpoint's index from a whole number above which it lies between two commands.
@@ -236,16 +245,19 @@ def _likely_durations(motion: TargetMotion, index: Array) -> list[float]:
     span = motion.times[rows:] - motion.times[:-rows]
     advance = index[rows:] - index[:-rows]
     usual_span = rows * float(np.median(np.diff(motion.times)))
-    used = moving[rows:] & moving[:-rows] & (span < 1.5 * usual_span) & (advance > 0.0)
+    has_no_gap = span < MAX_SPAN_RATIO * usual_span
+    used = moving[rows:] & moving[:-rows] & has_no_gap & (advance > 0.0)
     if used.sum() < MIN_PAIRS:
         raise NotIdentified("the setpoints do not follow the commands, or not for long enough")
     usual_rate = float(np.median(advance[used] / span[used]))
 
-    # For each rate near it: does the fraction of index - rate time stay the same over the whole
-    # recording? The length of the mean phasor says it: 1 if it does, near 0 if not.
+    # For each rate near it: does the fractional part of (index - rate * time) stay the same over
+    # the whole recording? The length of the mean phasor says it: 1 if it does, near 0 if not.
     time = (motion.times - motion.times[0])[moving]
     moving_index = index[moving]
-    rates = np.arange(0.6 * usual_rate, 1.7 * usual_rate, 0.2 / time[-1])
+    rates = np.arange(
+        MIN_RATE_RATIO * usual_rate, MAX_RATE_RATIO * usual_rate, RATE_STEP / time[-1]
+    )
     agreement = np.array(
         [abs(np.exp(2j * np.pi * (moving_index - rate * time)).mean()) for rate in rates]
     )
