@@ -23,6 +23,10 @@ from simbridge.text import millimetres, significant
 TRADE_WIDTH = 620
 # Height of that figure, pixels.
 TRADE_HEIGHT = 340
+# Margins of that figure: left, bottom, right and top, pixels.
+TRADE_MARGINS = (44, 44, 16, 26)
+# Space around the points of that figure, as a fraction of their extent along each axis.
+SPACE_AROUND_POINTS = 0.12
 # Area of the marker of the fastest solver, pixels^2. The area grows by as much for each factor of
 # ten in time.
 MARKER_AREA = 30.0
@@ -42,15 +46,17 @@ MAX_NAMES = 3
 WORST_WIDTH = 200
 # Height of the picture of a worst moment, pixels.
 WORST_HEIGHT = 140
-# Fraction of the picture that is empty on each side of the paths.
-WORST_MARGIN = 0.12
+# Margins of that picture: left, bottom, right and top, pixels.
+WORST_MARGINS = (2, 2, 2, 2)
+# Fraction of the axes that is empty on each side of the paths.
+SPACE_BESIDE_PATHS = 0.12
 # Half the smallest width that a picture shows, mm: a rounding error must not fill it.
 MIN_HALF_WIDTH = 0.5
 
 
 @dataclass(frozen=True)
 class TradePoint:
-    """A solver on the streams.
+    """A solver's trade-off between error, smoothness and time on the streams.
 
     Attributes:
         solver: Name of the solver.
@@ -66,14 +72,17 @@ class TradePoint:
 
 
 def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
-    """Draw error, smoothness and time of each solver on the streams; None without streams."""
+    """Draw the trade-off between error, smoothness and time of each solver on the streams.
+
+    None if no solver has results on streams.
+    """
     points = _list_trade_points(results)
     if not points:
         return None
 
     # A disc for each solver, whose area shows the time.
     drawing = Drawing(TRADE_WIDTH, TRADE_HEIGHT)
-    axes = drawing.axes(44, 44, 16, 26)
+    axes = drawing.axes(*TRADE_MARGINS)
     fastest = min(point.time for point in points)
     for point in points:
         area = MARKER_AREA * (1.0 + math.log10(point.time / fastest))
@@ -87,7 +96,8 @@ def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.margins(0.12)
+    axes.margins(SPACE_AROUND_POINTS)
+    # Settle the limits of the axes now: the positions of the labels are computed from them.
     axes.autoscale_view()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -188,7 +198,7 @@ def draw_worst_moment(result: MotionResult) -> CaptionedDrawing:
     worst = int(np.argmax(errors))
 
     drawing = Drawing(WORST_WIDTH, WORST_HEIGHT)
-    axes = drawing.axes(2, 2, 2, 2)
+    axes = drawing.axes(*WORST_MARGINS)
     axes.set_axis_off()
     axes.plot(*target_points.T, color=REFERENCE, linewidth=5.0, solid_capstyle="round")
     axes.plot(*tool_points.T, color=solver_colour(result.solver), linewidth=1.8)
@@ -206,7 +216,7 @@ def draw_worst_moment(result: MotionResult) -> CaptionedDrawing:
     middle = points.min(axis=0) + half_extent
     aspect = WORST_WIDTH / WORST_HEIGHT
     half_width = max(half_extent[0], half_extent[1] * aspect, MIN_HALF_WIDTH)
-    half_width /= 1.0 - 2.0 * WORST_MARGIN
+    half_width /= 1.0 - 2.0 * SPACE_BESIDE_PATHS
     half_height = half_width / aspect
     axes.set_xlim(middle[0] - half_width, middle[0] + half_width)
     axes.set_ylim(middle[1] - half_height, middle[1] + half_height)
