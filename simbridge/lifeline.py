@@ -67,23 +67,25 @@ def end_with_parent(number: int = signal.SIGKILL) -> None:
     without `lifeline_environment`, such as by a user's shell.
 
     Args:
-        number: The signal: one that a process which has something to bring to an end can handle,
-            else SIGKILL.
+        number: The signal: SIGKILL, or for a process that must finish something first, a signal
+            that it handles.
     """
-    # Not left for children of this process: they have a lifeline of their own, or none.
+    # Remove the variable, so that children of this process do not inherit it: they have a lifeline
+    # of their own, or none.
     pipe_name = os.environ.pop(VARIABLE, "")
     if not pipe_name or sys.platform != "linux":
         return
     parent, descriptor = (int(part) for part in pipe_name.split(":"))
 
     try:
-        # Opened anew, not inherited: the signal belongs to an open file, and each child needs one
-        # of its own.
+        # The pipe is opened anew, not inherited: the signal belongs to an open file, and each child
+        # needs an open file of its own.
         pipe = os.open(f"/proc/{parent}/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         pipe = -1
-    # Asked after the pipe was opened: a process id that was used again is not that of the
-    # parent.
+
+    # Check the parent only after the pipe was opened: if it still lives, the pipe is its own. If it
+    # has gone, its process id may have been that of another process, whose pipe was opened.
     if pipe < 0 or os.getppid() != parent:
         os.kill(os.getpid(), number)
         return

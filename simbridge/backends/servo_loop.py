@@ -45,8 +45,8 @@ from simbridge.ur.errors import ArmStopped, ProgramPaused, ProgramStopped, Speed
 from simbridge.ur.rtde import Package
 from simbridge.ur.tables import RuntimeState
 
-# After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the
-# uncertainty.
+# After this time without a setpoint, the script's watchdog has probably ended the script: 0.1 s,
+# less the uncertainty.
 WATCHDOG_S = 0.09
 # How long setpoints are sent without a newer state: the newest one is due at most this long after
 # the newest state.
@@ -147,7 +147,8 @@ class ServoLoop:
 
         # When the last setpoint was sent, s (host clock).
         self._last_sent = 0.0
-        # Length of the last gap long enough for the script's watchdog, s; 0 if there was none.
+        # Length of the last gap in which the script's watchdog may have ended the script, s; 0 if
+        # there was none.
         self._watchdog_gap = 0.0
         # When this gap ended, s (host clock).
         self._watchdog_gap_end = 0.0
@@ -160,7 +161,8 @@ class ServoLoop:
             link, host, law.cycle, max_velocity=guard.max_velocity, clock=clock
         )
         self._states.await_first()
-        # When the next setpoint is to be sent, s (host clock).
+        # When the next setpoint is to be sent, s (host clock). The first state is not responded to:
+        # the first setpoint responds to the state that is expected a period later.
         self._deadline = self._states.arrival + (1.0 + PHASE) * self._period
 
     @property
@@ -391,7 +393,8 @@ class ServoLoop:
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled unexpectedly."""
-        # Remember a gap in which the script's watchdog may have ended it: the error will name it.
+        # Remember a gap in which the script's watchdog may have ended the script: the error will
+        # name the gap.
         gap = self._clock.monotonic() - self._last_sent
         if self._hold is not None and gap > WATCHDOG_S:
             self._watchdog_gap = gap
@@ -422,8 +425,8 @@ class ServoLoop:
         is_paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
         kind = find_stop(state) or (ProgramPaused if is_paused else ProgramStopped)
 
-        # The script's watchdog ends it when setpoints stay away: name the gap if there was one just
-        # before.
+        # The script's watchdog ends the script when setpoints stay away: name the gap if there was
+        # one just before.
         if kind is ProgramStopped and self._watchdog_gap:
             if self._clock.monotonic() - self._watchdog_gap_end < WATCHDOG_EFFECT_S:
                 return ProgramStopped(self._host, *read_modes(state), self._watchdog_gap)

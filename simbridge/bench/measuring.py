@@ -22,7 +22,8 @@ from simbridge.lifeline import end_with_parent, lifeline_environment
 def client(module: str, *arguments: object, quiet: bool = False) -> Iterator[subprocess.Popen[str]]:
     """Run a module in a process of its own, and kill it when the block ends.
 
-    The module calls `end_with_parent`, so that it ends with this process, too.
+    The process has a lifeline in its environment. The module must call `end_with_parent` first of
+    all: then it also ends when this process is killed.
 
     Args:
         module: Name of the module.

@@ -307,6 +307,7 @@ def _own_pacing_rows(host: str, seconds: float) -> list[Row]:
     """Return the rows of ur_rtde's own pacing, without simbridge."""
     with client("simbridge.bench.servo", host, seconds, quiet=True) as streaming:
         output, _ = streaming.communicate()
+    # The periods are the last line: ur_rtde's compiled code may write lines of its own before.
     periods = json.loads(output.splitlines()[-1])
     figures = summarize_periods(np.array(periods))
 
