@@ -180,10 +180,20 @@ def _plain_spelling(name: str) -> str:
 class UnknownName(Refusal, LookupError):
     """A scenario, robot, solver, ... that does not exist.
 
-    Attributes:
+    Args:
         kind: Kind of thing that does not exist: "scenario", "robot".
         name: The name as the user gave it.
         known: The names that exist.
+        hint: A sentence at the end of the message.
+        where: Where the name does not exist, as the end of a sentence: "of a live session".
+        synonyms: Known names by their synonyms, in lower case without dashes.
+        advice: Sentences in place of the question whether a similar name is meant; "" asks nothing.
+            None looks for a similar name.
+
+    Attributes:
+        kind: Kind of thing that does not exist.
+        name: The name as the user gave it.
+        known: The names that exist, sorted.
     """
 
     def __init__(
@@ -201,14 +211,14 @@ class UnknownName(Refusal, LookupError):
         self.name = name
         self.known = tuple(sorted(known))
         location = f" {where}" if where else ""
-        unknown = f"There is no {kind} {quoted(name)}{location}."
-        known_names = ""
+        statement = f"There is no {kind} {quoted(name)}{location}."
+        alternatives = ""
         if advice is not None:
-            known_names = f"{advice} Available: {quoted_list(self.known, MOST_KNOWN)}.".lstrip()
+            alternatives = f"{advice} Available: {quoted_list(self.known, MOST_KNOWN)}.".lstrip()
         elif self.known:
             # A name that comes from a file need not be a text.
-            known_names = suggest(str(name), self.known, synonyms)
-        super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
+            alternatives = suggest(str(name), self.known, synonyms)
+        super().__init__(" ".join(filter(None, (statement, alternatives, hint))))
 
 
 class InvalidChoice(UnknownName):
