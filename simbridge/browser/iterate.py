@@ -153,9 +153,10 @@ def _explain_ending(iterates: Sequence[Iterate]) -> str:
     # A turn of 1 rad counts as 1 m.
     errors = [item.distance + item.angle for item in iterates[-ENDING_ITERATIONS:]]
     changes = np.diff(errors)
-    least = MIN_CHANGE * (iterates[-1].distance + iterates[-1].angle)
-    falls = bool((changes < -least).any())
-    rises = bool((changes > least).any())
+    # Smaller changes count as none.
+    min_change = MIN_CHANGE * errors[-1]
+    falls = bool((changes < -min_change).any())
+    rises = bool((changes > min_change).any())
 
     if falls and rises:
         return (

@@ -223,7 +223,10 @@ class Evaluation:
 
     @property
     def reference(self) -> Array:
-        """The continuous path at the stamps; what the task leaves free is the solution's."""
+        """The continuous path at the stamps.
+
+        Components that the task leaves free are taken from the solution.
+        """
         poses = self.plan.trajectory.reference(self.column("plan_time"))
         if self.task == "pose":
             return poses
@@ -271,7 +274,8 @@ class Evaluation:
         setpoint = self.tool(log.setpoint[rows])
         attained = self.tool(log.position[rows])
 
-        # What the task leaves free of reference and target is the solution's.
+        # The task may leave components of reference and target free: they are taken from the
+        # solution.
         poses = {
             "reference": adopt_free_components(self.task, reference, solution),
             "target": adopt_free_components(self.task, log.target[rows], solution),
@@ -279,11 +283,12 @@ class Evaluation:
             "setpoint": setpoint,
             "attained": attained,
         }
+        # Give back the memory of the columns that were read for these samples.
         log.arrays.release()
         return poses
 
     def _by_blocks(self, values: Callable[[slice], Mapping[Any, Array]]) -> dict[Any, Array]:
-        """Compute arrays of all samples block by block: memory holds what is in use of them.
+        """Compute arrays of all samples block by block: memory need not hold whole arrays.
 
         Args:
             values: Returns the values of some samples, by name.

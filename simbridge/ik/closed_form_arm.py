@@ -103,7 +103,8 @@ def _ur_arm(robot: Robot) -> ClosedFormArm:
         reason = f"two of the axes of {names[1]}, {names[2]} and {names[3]} coincide"
         raise NoClosedForm(robot.name, reason)
 
-    # A joint angle of the table has a part before and a part behind the joint.
+    # A joint angle of the table exceeds the robot's by two constant turns about the same axis: one
+    # in the transform before the joint, and one in the transform behind it.
     transforms = (pan, upper, fore, wrist, last)
     turns_before = [0.0, *(transform.psi for transform in transforms)]
     turns_behind = [*(transform.phi for transform in transforms), 0.0]
@@ -132,7 +133,8 @@ def _planar_arm(robot: Robot) -> ClosedFormArm:
     if min(first.a, second_length) < ZERO_LENGTH:
         raise NoClosedForm(robot.name, "one of its two links has no length")
 
-    # A joint angle of the table counts from the direction of the link before to that of its own.
+    # A joint angle of the table is measured from the direction of the previous link to that of the
+    # joint's own link. It exceeds the robot's joint angle by this offset.
     offsets = [first.phi, first.psi + math.atan2(y, x)]
     return ClosedFormArm(
         task="position",

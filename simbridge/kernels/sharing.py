@@ -54,11 +54,13 @@ def _collect(
     Args:
         name: The name.
         namespace: The module's names.
-        trees: The module's functions.
-        definitions: Result: see `Definitions`.
+        trees: Syntax trees of the module's functions, by name.
+        definitions: The result, which is added to: see `Definitions`.
     """
-    is_known = name in definitions or name not in namespace
-    if is_known:
+    if name in definitions:
+        return
+    # Local variables and built-in functions need no definition.
+    if name not in namespace:
         return
     value = namespace[name]
     if not _is_decorated(value):

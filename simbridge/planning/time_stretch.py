@@ -50,7 +50,8 @@ def stretch_time(
         max_tool_speed: Largest speed of the TCP, m/s.
 
     Returns:
-        A motion of as many samples or more.
+        A motion of as many samples or more. If the tool is still too fast after MAX_STRETCHES, the
+        check of the plan refuses it.
     """
     original = np.arange(len(motion.setpoints), dtype=float) * period
     # Instants of the unstretched motion to which the setpoints belong.
@@ -61,10 +62,11 @@ def stretch_time(
         if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
             break
 
-        due = find_due_times(robot, path, period, max_tool_speed)
-        count = int(np.ceil(due[-1] / period - PERIOD_ROUNDING)) + 1
-        clock = np.minimum(np.arange(count) * period, due[-1])
-        instants = np.interp(clock, due, instants)
+        # Pass each setpoint when it is due, and take one sample a period of this slower motion.
+        due_times = find_due_times(robot, path, period, max_tool_speed)
+        count = int(np.ceil(due_times[-1] / period - PERIOD_ROUNDING)) + 1
+        sample_times = np.minimum(np.arange(count) * period, due_times[-1])
+        instants = np.interp(sample_times, due_times, instants)
         path = _interpolate(instants, original, motion.setpoints)
 
     if instants is original:

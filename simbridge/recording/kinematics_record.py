@@ -41,20 +41,21 @@ def record_kinematics(
 
     Args:
         robot: The arm.
-        source: The origin of its kinematics (see `with_kinematics`); None if nobody chose.
+        source: What was chosen as the source of its kinematics (see `with_kinematics`); None if
+            nothing was chosen.
         reported: The table that the run's controller reports; None in simulation.
     """
-    # The origin of the kinematics.
+    # The source of the kinematics, as it is recorded, and the file if it is one.
     file = None
     if source is not None and source != "nominal":
         file = str(Path(source).resolve())
 
     if file is not None:
-        origin = "given"
+        recorded_source = "given"
     elif reported is None or source == "nominal":
-        origin = "nominal"
+        recorded_source = "nominal"
     else:
-        origin = "controller"
+        recorded_source = "controller"
 
     # The difference from the kinematics of the controller.
     difference = None
@@ -78,7 +79,7 @@ def record_kinematics(
         checksum=robot.checksum,
         placements=robot.placements.reshape(-1, 16).tolist(),
         prismatic=robot.prismatic.tolist(),
-        source=origin,
+        source=recorded_source,
         file=file,
         dh=dh,
         ros=ros,

@@ -136,7 +136,7 @@ def _check_present(tables: Mapping[str, Any]) -> None:
 
 
 def _check_joints(record: Record) -> None:
-    """Refuse a record whose fields are of different numbers of joints."""
+    """Refuse fields of different numbers of joints, and a home that is infinite."""
     count = len(record.kinematics.prismatic)
     if len(record.kinematics.placements) != count + 1:
         raise ValueError(
@@ -147,6 +147,7 @@ def _check_joints(record: Record) -> None:
         if len(getattr(record.robot, name)) != count:
             raise ValueError(f"robot.{name}: {count} values are needed, one per joint")
 
+    # `_check_numbers` accepts infinity, since a limit may be infinite. A posture may not.
     if not all(map(math.isfinite, record.robot.home)):
         raise ValueError("robot.home: its values must be finite")
 

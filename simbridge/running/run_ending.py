@@ -151,7 +151,7 @@ def record_early_end(
 ) -> Iterator[None]:
     """Record in the summary what ended a run early, and name its directory in the error.
 
-    The arm has been left by then.
+    The `with` block of the backend must be inside of this one, so that it has ended by then.
 
     Args:
         arm: The backend on which it runs.
@@ -234,7 +234,7 @@ def _record_end_and_directory(
         end: What ended the run.
         directory: The run's directory; without one there is nothing to write.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        arm: The backend on which it ran, which has been left.
+        arm: The backend on which it ran, after the end of its `with` block.
     """
     if directory is None:
         return
@@ -321,7 +321,7 @@ def record_end(
     Args:
         directory: The run's directory.
         outcome: "completed", or what ended it.
-        arm: The backend on which it ran, which has been left.
+        arm: The backend on which it ran, after the end of its `with` block.
         error: The error that ended it early; None if none did.
 
     Raises:
@@ -341,7 +341,8 @@ def record_end(
         "at_s": None if ending is None else ending.at_s,
         "arm_at_rest": None if ending is None else ending.arm_at_rest,
     }
-    # A signal waits until the file is written as a whole.
+    # If the directory was deleted meanwhile, the error says so. A signal waits until the file is
+    # written as a whole.
     with directory.needed(), defer_signals():
         facts = {"outcome": outcome, "ended_by": ended_by, "loop": arm.loop}
         directory.write_summary(versioned(facts))
@@ -363,7 +364,7 @@ def finalize(
         directory: The run's directory.
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        arm: The backend on which it ran, which has been left.
+        arm: The backend on which it ran, after the end of its `with` block.
         error: The error that ended it early; None if none did.
         page: Whether report.html is written.
 

@@ -20,7 +20,8 @@ ACCELERATION_LAG_CB3 = 3.5e-4
 MAX_JOINT_LAG_S = 0.002
 # The largest acceleration lag that a file may give, s^2.
 MAX_ACCELERATION_LAG_S2 = 0.002
-# The largest phase that a file may give, s.
+# The phase that a file may give is shorter than this, s. So are the cycles of UR's controllers, of
+# which that of a CB3 is the longest: 8 ms.
 MAX_PHASE_S = 0.01
 
 # The cycle with which the numbers of a file are checked, s: the controller's is not known when a
@@ -185,6 +186,7 @@ def load_plant(path: AnyPath) -> Plant:
 def _check_plant_file(file: TomlFile, content: PlantFile) -> None:
     """Refuse numbers that cannot be simulated."""
     servoj = content.servoj
+    # The law checks gain and lookahead when it is made.
     try:
         ServojLaw(SHORTEST_CYCLE_S, servoj.gain, servoj.lookahead_s)
     except InvalidParameter as error:
@@ -200,6 +202,8 @@ def _check_plant_file(file: TomlFile, content: PlantFile) -> None:
         reason = f"must be from 0 to {MAX_ACCELERATION_LAG_S2} s^2; got {acceleration_lag}"
         file.refuse("joint_servo.acceleration_lag_s2", reason)
 
+    # The phase must be shorter than the controller's cycle, which is not known here: `Plant.law`
+    # compares the two.
     if not 0.0 <= servoj.phase_s < MAX_PHASE_S:
         reason = f"must be from 0 to less than one cycle; got {servoj.phase_s}"
         file.refuse("servoj.phase_s", reason)

@@ -612,13 +612,16 @@ class LiveMotion:
         return causes
 
     def _solver_causes(self, aim: Aim, *, is_held_back: bool) -> list[LiveCause]:
-        """Return the cause that names how far the solver's solution is from the target, if it is.
+        """Return the cause that says how far the solver's solution is from the target.
+
+        There is none if the solution is at the target; nor while limits hold the arm, unless the
+        target is out of reach.
 
         Args:
             aim: The present aim.
             is_held_back: Whether limits keep the setpoint from the solution.
         """
-        # No solution is nearer.
+        # The target is out of reach: the solver finds no solution nearer to it.
         unreachable = aim.out_of_reach()
         if unreachable is not None:
             distance, angle = unreachable

@@ -4,6 +4,10 @@ A virtual twin of the arm, with simple masses, is pulled towards the target by a
 "The paper" is that of docs/paper.md. The loops are compiled together with `move`, for arms of one
 kinematic structure and one task.
 
+`move` computes the acceleration of an iteration. It writes its last three arguments: the clamped
+error; the error; and the acceleration (n,), followed by the slope of the potential along it. Only
+`track` uses that slope.
+
 `memory` (2 n + 8,) is the state that the loops keep between targets. Its parts are the joint
 positions (n); their velocity (n), for velocity accumulation only; the ballast, kg m^2; the last
 clamped error (6); and 1 if there is one, else 0.
