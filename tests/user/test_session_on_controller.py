@@ -84,12 +84,13 @@ def keep(session, seconds, give):
 
 
 def keep_until(reached, give):
-    """Give an input every 50 ms until something is reached."""
-    end = time.monotonic() + PATIENCE
+    """Give an input every 50 ms until something is reached; return for how long, s."""
+    begin = time.monotonic()
     while not reached():
-        assert time.monotonic() < end, "it was not reached"
+        assert time.monotonic() < begin + PATIENCE, "it was not reached"
         give()
         time.sleep(0.05)
+    return time.monotonic() - begin
 
 
 def velocities(controller, since):
@@ -101,18 +102,27 @@ def tool_positions(controller, since):
     return tool_path(ROBOT, controller.record(after=since).target_q)[:, :3]
 
 
+def extent(controller, since):
+    """The tool's largest distances along x, y and z since a tick (3,), m; 0 before the next one."""
+    positions = tool_positions(controller, since)
+    return np.ptp(positions, axis=0) if len(positions) else np.zeros(3)
+
+
 def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
-        duration = keep(session, 0.6, lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        duration = keep_until(
+            lambda: extent(e_series, begin)[0] > 0.04,
+            lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        )
         in_state(session, "holding")
         causes = session.status.causes
-    moved = np.ptp(tool_positions(e_series, begin), axis=0)
+    moved = extent(e_series, begin)
 
     assert causes[0].kind == "stale"
     # At 0.1 m/s for the inputs, 0.2 s until the last one is stale, and the braking.
-    assert 0.06 < moved[0] < 0.1 * (duration + 0.4)
+    assert moved[0] < 0.1 * (duration + 0.4)
     assert moved[1:].max() < 2e-3
 
     states = [
@@ -123,17 +133,24 @@ def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
 
 
 def test_a_wrist_swing_causes_no_protective_stop(e_series, tmp_path):
+    known = set()
+
+    def is_fast_and_limited():
+        known.update((cause.kind, cause.subject) for cause in session.status.causes)
+        recent = velocities(e_series, tick(e_series) - 50)
+        is_fast = np.abs(recent[:, 5]).max(initial=0.0) > 0.8 * SPEED_LIMITS[5]
+        return is_fast and ("joint_velocity", "wrist_3_joint") in known
+
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
-        keep(session, 1.2, lambda: session.twist([0.0, 0.0, 0.0, 1.5, 0.0, 6.0], frame="tool"))
-        causes = session.status.causes
+        keep_until(
+            is_fast_and_limited,
+            lambda: session.twist([0.0, 0.0, 0.0, 1.5, 0.0, 6.0], frame="tool"),
+        )
         assert session.status.error is None
-    qd = np.abs(velocities(e_series, begin))
 
-    assert (qd <= SPEED_LIMITS).all()
-    assert qd[:, 5].max() > 0.8 * SPEED_LIMITS[5]
-    assert ("joint_velocity", "wrist_3_joint") in [(cause.kind, cause.subject) for cause in causes]
+    assert (np.abs(velocities(e_series, begin)) <= SPEED_LIMITS).all()
 
 
 def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
@@ -151,9 +168,11 @@ def test_a_protective_stop_needs_a_new_engagement(e_series, tmp_path):
         session.engage()
         assert session.status.error is None
         again = tick(e_series)
-        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        keep_until(
+            lambda: extent(e_series, again)[0] > 0.01,
+            lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        )
 
-    assert np.ptp(tool_positions(e_series, again), axis=0)[0] > 0.01
     assert [
         event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "stopped"
     ] == ["protective_stop"]
@@ -172,7 +191,7 @@ def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
         keep(session, 0.6, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         held = tick(e_series)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        assert np.ptp(tool_positions(e_series, held), axis=0).max() < 1e-4
+        assert extent(e_series, held).max() < 1e-4
         # On a busy machine an input may be late, and then stale for a moment.
         keep_until(
             lambda: [str(cause) for cause in session.status.causes] == ["speed_slider 0.00"],
@@ -180,10 +199,11 @@ def test_the_arm_holds_while_the_slider_is_zero(e_series, tmp_path):
         )
         e_series.do("slider", fraction=1.0)
         rises = tick(e_series)
-        keep(session, 0.7, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        keep_until(
+            lambda: extent(e_series, rises)[0] > 0.01,
+            lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        )
         assert session.status.error is None
-
-    assert np.ptp(tool_positions(e_series, rises), axis=0)[0] > 0.01
 
 
 def recorded_payloads(out):
@@ -220,8 +240,12 @@ def gripped(controllers, tmp_path_factory):
             run_secondary_program(controller, "set_payload(1.5, [0, 0, 0.1])")
             since = tick(controller)
             keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+            keep_until(
+                lambda: extent(controller, since)[0] > 0.01,
+                lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            )
             status = session.status
-    moved = np.ptp(tool_positions(controller, since), axis=0)[0]
+    moved = extent(controller, since)[0]
     causes = list(map(str, status.causes))
     # Here, too: when a test is run again, only a fixture that has itself failed is made anew.
     assert moved > 0.01
@@ -376,7 +400,10 @@ def test_the_commands_of_the_log_arrived(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
         session.engage()
-        duration = keep(session, 1.0, lambda: session.twist([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]))
+        duration = keep_until(
+            lambda: extent(e_series, begin)[2] > 0.03,
+            lambda: session.twist([0.0, 0.0, -0.05, 0.0, 0.0, 0.0]),
+        )
     record = e_series.record(after=begin)
     log = read_log(tmp_path / "run" / "log.mcap")
 
@@ -388,9 +415,9 @@ def test_the_commands_of_the_log_arrived(e_series, tmp_path):
     assert (np.diff(log.stamp) > 0.0).all()
 
     # At 0.05 m/s for the inputs, and until the last one is stale.
-    drop = np.ptp(tool_positions(e_series, begin), axis=0)
+    drop = extent(e_series, begin)
 
-    assert 0.045 < drop[2] < 0.05 * (duration + 0.4)
+    assert drop[2] < 0.05 * (duration + 0.4)
     assert drop[:2].max() < 1e-3
 
 
@@ -408,12 +435,13 @@ def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
         wait_for(lambda: not velocities(e_series, tick(e_series) - 50).any(), "the arm is at rest")
         resumed = tick(e_series)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        assert np.ptp(tool_positions(e_series, resumed), axis=0).max() < 1e-4
+        assert extent(e_series, resumed).max() < 1e-4
         session.engage()
-        keep(session, 0.5, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        keep_until(
+            lambda: extent(e_series, resumed)[0] > 0.01,
+            lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        )
         assert session.status.error is None
-
-    assert np.ptp(tool_positions(e_series, resumed), axis=0)[0] > 0.01
 
 
 def test_the_callers_interpreter_lock_does_not_stop_the_loop(e_series, tmp_path):
