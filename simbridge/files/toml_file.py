@@ -175,9 +175,10 @@ class TomlFile:
             pattern = rf"^[ \t]*\[\[[ \t]*[\"']?{name}[\"']?[ \t]*\]\]"
             headers = [match.start() for match in re.finditer(pattern, self.text, re.MULTILINE)]
             if headers:
-                # The pattern does not find every header that TOML allows, such as one with escapes
-                # in its name. If it has found too few, the table is not known.
-                if index >= len(headers):
+                # The pattern does not find a header with an escape in its name. Any header with a
+                # backslash may be one, and then the tables cannot be counted.
+                has_escape = re.search(r"^[ \t]*\[\[.*\\", self.text, re.MULTILINE) is not None
+                if has_escape or index >= len(headers):
                     return None
                 edges = [*headers, end]
                 start = edges[index]

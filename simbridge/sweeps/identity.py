@@ -150,19 +150,20 @@ def modules_of(function: Callable[..., Any]) -> list[ModuleType]:
     if not source.is_file() or _is_installed(source):
         return []
 
-    # With a separator at its end.
+    # The directory ends in a separator, so that no sibling's name begins with it.
     directory = os.path.join(source.parent, "")
     modules = []
     for module in list(sys.modules.values()):
-        path = _real_path(getattr(module, "__file__", None) or "")
+        path = real_path(getattr(module, "__file__", None) or "")
         is_near = path.endswith(".py") and path.startswith(directory)
         if is_near and not _is_installed(Path(path)):
             modules.append(module)
     return modules
 
 
-# A thousand modules are loaded, and each search for modules asks for the paths of all.
-_real_path = functools.cache(os.path.realpath)
+# A thousand modules are loaded, and each search for modules asks for the paths of all. A link may
+# have another target in the next sweep: `forget_files` of `job` clears the cache.
+real_path = functools.cache(os.path.realpath)
 
 
 def _find_source_file(function: Any) -> Path:

@@ -30,7 +30,7 @@ from simbridge.robot.load import load_robot
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.robot import Robot
 from simbridge.sweeps.grid import Point
-from simbridge.sweeps.identity import digest, made_by, modules_of
+from simbridge.sweeps.identity import digest, made_by, modules_of, real_path
 from simbridge.sweeps.parameters import Choices, choices
 from simbridge.trajectory.read_options import ReadOptions
 
@@ -175,12 +175,16 @@ class _ContextChoice(NamedTuple):
 
 
 def forget_files() -> None:
-    """Forget what was read from files: they may change between two sweeps of one program."""
+    """Forget what was read from files, and the targets of links.
+
+    Both may change between two sweeps of one program.
+    """
     _load_arm.cache_clear()
     _load_context.cache_clear()
     _load_function.cache_clear()
     _shared.clear()
     read_mesh.cache_clear()
+    real_path.cache_clear()
 
     while _sent_modules:
         module = sys.modules.pop(_sent_modules.pop(), None)

@@ -68,6 +68,15 @@ def test_a_field_is_found_in_its_table(tmp_path, header, line):
     assert error.line == line
 
 
+def test_no_line_is_named_after_an_escaped_header(tmp_path):
+    plain = "[[links]]\nmass = 1\n[[links]]\nmass = 'heavy'\n[[links]]\nmass = 1\n"
+
+    error = refuse(tmp_path, "name = 'arm'\n" + r'[["lin\u006bs"]]' + "\nmass = 1\n" + plain)
+
+    assert error.field == "links[2].mass"
+    assert error.line is None
+
+
 def test_what_is_no_toml_is_named_by_its_line(tmp_path):
     error = refuse(tmp_path, 'name = "arm"\nlengths = [\n')
 
