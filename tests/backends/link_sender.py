@@ -18,11 +18,10 @@ from simbridge.backends.controller_options import servo_config
 from simbridge.backends.servo_process import LINKS
 from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
+from tests.patience import PATIENCE
 
 # Setpoints that are sent before the next state is waited for.
 SETPOINTS_PER_STATE = 25
-# The longest wait for a state, s: the machine may be busy.
-PATIENCE_S = 30.0
 
 
 def send(host: str, robot: str, link: Any, registers: Any, file: str) -> None:
@@ -37,7 +36,7 @@ def send(host: str, robot: str, link: Any, registers: Any, file: str) -> None:
 
     for index, setpoint in enumerate(setpoints):
         if index % SETPOINTS_PER_STATE == 0:
-            assert opened.states(PATIENCE_S)
+            assert opened.states(PATIENCE)
         assert opened.servo(setpoint)
     opened.stop()
 

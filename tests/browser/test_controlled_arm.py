@@ -283,7 +283,9 @@ def test_settings_change_only_at_rest(e_series, opened):
     )
 
 
-def test_a_real_arm_engages_once_confirmed(calibrated, opened):
+def test_a_real_arm_engages_once_confirmed(calibrated, opened, monkeypatch):
+    # No answer counts as a no, but not before the test gives up.
+    monkeypatch.setattr("simbridge.browser.studio.MAX_ANSWER_S", 2.0 * PATIENCE)
     page = opened(calibrated, "real")
     begin = tick(calibrated)
 

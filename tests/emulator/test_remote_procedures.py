@@ -22,6 +22,12 @@ from tests.patience import PATIENCE
 HOST = "127.71.1.1"
 
 
+@pytest.fixture(autouse=True)
+def patient_calls(monkeypatch):
+    """Let no call end by its own limit while a test waits for another end of it."""
+    monkeypatch.setattr(remote_procedures, "CALL_TIMEOUT_S", 2.0 * PATIENCE)
+
+
 def until(controller: EmulatedController, condition: Callable[[], Any]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < deadline:

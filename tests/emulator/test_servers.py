@@ -277,7 +277,7 @@ def test_a_muted_port_accepts_and_is_silent_until_unmuted() -> None:
                 plug.sock.settimeout(0.2)
                 with pytest.raises(TimeoutError):
                     plug.sock.recv(1)
-                plug.sock.settimeout(10.0)
+                plug.sock.settimeout(PATIENCE)
             served.servers.mute(DASHBOARD, False)
             assert old.read(19) == b"Robotmode: RUNNING\n"
             assert new.read(len(GREETING) + 19) == GREETING + b"Robotmode: RUNNING\n"

@@ -27,6 +27,8 @@ def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
 
 def test_a_second_process_waits_for_the_first(monkeypatch, tmp_path):
     monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+    # The second must not give up waiting before the test does.
+    monkeypatch.setattr(cache, "LONGEST_WAIT_S", 2.0 * PATIENCE)
     module = load_module("value = 1\n")
     order = []
 

@@ -37,6 +37,8 @@ from tests.patience import PATIENCE
 # None of them looks at a page, which takes a second to draw.
 pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.slow]
 ROBOT = simbridge.load_robot("ur10e")
+# A wait that lasts longer than a test waits for its end, s: only an event ends it sooner.
+LONG_WAIT_S = 2.0 * PATIENCE
 
 
 def stepped(out, **options):
@@ -250,7 +252,8 @@ class Waits(NamedTuple):
 
     Attributes:
         duration: How long a wait of 0.25 s took, s.
-        goes_on: Whether a wait of a minute went on after another thread had ended the session.
+        goes_on: Whether a wait of `LONG_WAIT_S` went on after another thread had ended the
+            session.
         refusals: The errors that this wait raised.
     """
 
@@ -266,7 +269,7 @@ def waits(tmp_path_factory, write_short_page):
 
     def wait(session):
         try:
-            session.wait(60.0)
+            session.wait(LONG_WAIT_S)
         except NotEngaged as error:
             refusals.append(error)
 
@@ -278,7 +281,7 @@ def waits(tmp_path_factory, write_short_page):
             begin = time.monotonic()
             session.wait(0.25)
             duration = time.monotonic() - begin
-            waiting = threading.Thread(target=wait, args=(session,))
+            waiting = threading.Thread(target=wait, args=(session,), daemon=True)
             waiting.start()
     waiting.join(timeout=PATIENCE)
     return Waits(duration, waiting.is_alive(), refusals)
@@ -301,9 +304,11 @@ def test_ctrl_c_ends_a_wait(tmp_path):
         simbridge.live("pybullet", robot="ur10e", out=tmp_path / "run") as session,
     ):
         session.engage()
+        begin = time.monotonic()
         threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
-        session.wait(60.0)
+        session.wait(LONG_WAIT_S)
 
+    assert time.monotonic() - begin < PATIENCE
     assert caught.value.number == signal.SIGINT
     assert summary(tmp_path / "run")["ended_by"]["cause"] == "interrupted"
 

@@ -288,7 +288,7 @@ def test_after_a_protective_stop_every_script_is_stopped(e_series, tmp_path, the
 
 def start_another_program(controller):
     """Send another program, as a colleague does, and wait until it runs in the place of ours."""
-    with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
+    with socket.create_connection((controller.host, SECONDARY), PATIENCE) as client:
         client.sendall(OTHER_PROGRAM)
         deadline = time.monotonic() + PATIENCE
         while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():

@@ -86,7 +86,6 @@ def test_an_exception_is_named_as_the_solvers(tmp_path, fresh, name):
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("nan", InvalidParameter),
         ("leaves", ForeignSolverError),
         ("interrupts", ForeignSolverError),
         ("dies", ServoProcessLost),
@@ -105,6 +104,18 @@ def test_a_loops_fault_arrives_unchanged(tmp_path, name, error):
         assert type(status.error) is error
 
 
+def test_a_session_engages_after_a_wrong_answer(tmp_path):
+    with session_with("nan", tmp_path / "run") as session:
+        session.engage()
+        stopped = drive_until(session, has_error)
+        session.engage()
+        again = drive_until(session, lambda status: status.state == "tracking")
+
+    assert stopped.state == "idle"
+    assert type(stopped.error) is InvalidParameter
+    assert again.error is None
+
+
 def has_error(status):
     """Return whether a status names an error that has stopped the arm."""
     return status.error is not None
@@ -115,11 +126,13 @@ class Failed(NamedTuple):
 
     Attributes:
         raised: What the wait raised.
+        waited: How long the wait took, s.
         stopped: The status after that.
         again: The status once it was engaged again, and tracked.
     """
 
     raised: ForeignSolverError
+    waited: float
     stopped: LiveStatus
     again: LiveStatus
 
@@ -131,15 +144,18 @@ def failed_session(tmp_path_factory):
     with session_with("raises", out, report=False, timeout=10.0) as session:
         session.engage()
         session.twist(FORWARD)
+        begin = time.monotonic()
         with pytest.raises(ForeignSolverError) as caught:
-            session.wait(PATIENCE)
+            session.wait(2.0 * PATIENCE)
+        waited = time.monotonic() - begin
         stopped = session.status
         session.engage()
         again = drive_until(session, lambda status: status.state == "tracking")
-    return Failed(caught.value, stopped, again)
+    return Failed(caught.value, waited, stopped, again)
 
 
 def test_a_fault_in_the_loops_process_ends_a_wait(failed_session):
+    assert failed_session.waited < PATIENCE
     assert failed_session.stopped.error is failed_session.raised
     assert failed_session.stopped.state == "idle"
 

@@ -271,7 +271,7 @@ class Teleoperation:
         self.first_line = self.process.stderr.readline()
         self.address = ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", self.first_line)[1]))
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.settimeout(60.0)
+        self.socket.settimeout(PATIENCE)
         self.socket.connect(self.address)
         self.seq = 0
 

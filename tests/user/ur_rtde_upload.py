@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tests.controllers import loopback
+from tests.patience import PATIENCE
 
 HOST = loopback(19)
 VERSIONS = {"3.15": (3, 15, 8, 106339), "5.12": (5, 12, 6, 1102099), "5.25": (5, 25, 1, 1103299)}
@@ -52,7 +53,7 @@ def catch_script(version: tuple[int, int, int, int]) -> str:
         [sys.executable, "-c", client], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        assert complete.wait(20.0), "ur_rtde did not upload its control script"
+        assert complete.wait(PATIENCE), "ur_rtde did not upload its control script"
     finally:
         process.kill()
         process.wait()
