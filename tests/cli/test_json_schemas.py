@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.cli.json_schemas import OUTPUTS, schema_text
+from simbridge.experiments import convergence
 from simbridge.experiments.outcome import Plot
 from simbridge.json_output import SCHEMA_VERSION
 from simbridge.sweeps import engine
@@ -127,11 +128,15 @@ def test_a_comparison_follows_its_schema(cli, line, tmp_path):
 @pytest.mark.python_kernels
 def test_an_experiment_follows_its_schema(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(Plot, "save", lambda *_: None)
-    few = ("--iterations", 30)
+    # Figures of the paper are expected only with its number of iterations.
+    iterations = 30
+    monkeypatch.setattr(convergence, "PAPER_ITERATIONS", iterations)
+    few = ("--iterations", iterations)
     answer = cli("experiment", "convergence", *few, "--out", tmp_path / "out", "--json")
     value = json.loads(answer.out)
     schema = json.loads((SCHEMAS / "experiment.json").read_text())
     results = json.loads((tmp_path / "out" / "results.json").read_text())
 
     assert faults(value, schema, schema) == []
+    assert value["expected"]
     assert value == {**results, "directory": str(tmp_path / "out")}

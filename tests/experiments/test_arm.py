@@ -6,6 +6,7 @@ They are a user's URDF, and the flags for its home, tool and task.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ import pytest
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments import InterpolationParameters
 from simbridge.experiments.arm import MIN_DEXTERITY, choose_arm, dexterity, within_limits
-from simbridge.experiments.layout import choose_layout, step_target
+from simbridge.experiments.layout import _make_layout_error, choose_layout, step_target
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.load import load_robot
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
 from tests.experiments.pinocchio_following import follow
 
@@ -126,6 +128,17 @@ def test_a_task_beyond_the_joints_is_refused():
 
     with pytest.raises(TargetOutOfReach, match="--task axis or position"):
         choose_layout(choose_arm(asked).robot)
+
+
+@pytest.mark.slow
+def test_only_controllable_tasks_are_advised():
+    robot = replace(load_robot(ODD, home=[0.0] * 5), task="pose")
+    home = tool_path(robot, robot.home[None])[0]
+
+    error = _make_layout_error(robot, home, "follow a square", slice(2))
+
+    # Its joints cannot control the axis and the position at a time.
+    assert "Require less with --task position." in str(error)
 
 
 @pytest.mark.slow

@@ -860,11 +860,9 @@ def test_components_that_the_task_leaves_free_are_ignored():
             )
 
 
-@pytest.mark.python_kernels
-def test_an_opposite_tool_is_turned():
-    """Half a turn about any perpendicular axis would do; it is the same one each time."""
+def opposite_targets():
+    """Yield poses (7,) of the UR10's home, with the tool turned by half a turn."""
     target = tool_path(UR10, UR10.home[None])[0]
-
     for half in (
         pose.quaternions([math.pi, 0.0, 0.0]),
         np.array([1.0, 0.0, 0.0, 0.0]),
@@ -872,6 +870,25 @@ def test_an_opposite_tool_is_turned():
     ):
         opposite = target.copy()
         opposite[3:] = pose.multiply(target[3:], half)
+        yield opposite
+
+
+# The steps are compiled for other tests, too; the search is not.
+def test_steps_turn_an_opposite_tool():
+    for opposite in opposite_targets():
+        targets = np.tile(opposite, (200, 1))
+        first, second = (
+            ForwardDynamics(UR10, task="axis").track(targets, UR10.home) for _ in range(2)
+        )
+
+        assert axis_angle(opposite, tool_path(UR10, first[-1:])[0]) < 1e-9
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.python_kernels
+def test_an_opposite_tool_is_turned():
+    """Half a turn about any perpendicular axis would do; it is the same one each time."""
+    for opposite in opposite_targets():
         solution = ForwardDynamics(UR10, task="axis").solve(opposite)
         assert solution.converged
         assert axis_angle(opposite, tool_path(UR10, solution.q[None])[0]) < 1e-9
