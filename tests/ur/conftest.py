@@ -45,9 +45,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group("ur"))
 
 
+@pytest.hookimpl(trylast=True)  # after the test's fixtures, which may still use a controller
 def pytest_runtest_teardown(nextitem):
     """End the controllers after the last test of this directory: each takes a part of a core even
     when nothing asks it.
+
+    pytest keeps the fixtures, so a test of this directory that ran after one of another directory
+    would get a controller that has ended. All of them run in a row, unless a command line lists
+    files of this directory before and after others.
     """
     if nextitem is None or nextitem.path.parent != HERE:
         _running.close()
