@@ -581,12 +581,12 @@ class InputFileError(Refusal, ValueError):
         self.line = line
         self.field = field
         self.reason = reason
-        place = unquoted(path, LONGEST_PATH)
+        location = unquoted(path, LONGEST_PATH)
         if line is not None:
-            place += f", line {line}"
+            location += f", line {line}"
         if field:
-            place += f", {unquoted(field, LONGEST_VALUE)}"
-        super().__init__(f"{place}: {reason}")
+            location += f", {unquoted(field, LONGEST_VALUE)}"
+        super().__init__(f"{location}: {reason}")
 
 
 class UnusableSamples(Refusal, ValueError):
@@ -622,14 +622,14 @@ class InvalidTrajectory(Refusal, ValueError):
         self.sample = sample
         self.field = field
         self.source = source
-        place = "trajectory"
+        location = "trajectory"
         if source:
-            place += f" {quoted(source, LONGEST_VALUE)}"
+            location += f" {quoted(source, LONGEST_VALUE)}"
         if sample is not None:
-            place += f", sample {sample}"
+            location += f", sample {sample}"
         if field:
-            place += f", {field}"
-        super().__init__(f"{place}: {reason}")
+            location += f", {field}"
+        super().__init__(f"{location}: {reason}")
 
 
 class ScenarioError(Refusal, ValueError):
@@ -645,8 +645,8 @@ class ScenarioError(Refusal, ValueError):
         self.path = Path(path)
         self.reason = reason
         self.line = line
-        place = f", line {line}" if line is not None else ""
-        super().__init__(f"The scenario {path}{place} cannot be used: {reason}.")
+        location = f", line {line}" if line is not None else ""
+        super().__init__(f"The scenario {path}{location} cannot be used: {reason}.")
 
 
 class LogReadError(Refusal, ValueError):

@@ -1,4 +1,4 @@
-"""Kernels as plain Python: a few steps take less time so than compiling does."""
+"""Kernels as plain Python: a few steps run faster this way than they compile."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ServoProcess(LoopProcess):
             ControllerError: One of its subclasses: why the process could not connect.
         """
         config = self._config
-        # Of a live session the process makes the setpoints itself, by this setup.
+        # In a live session the process makes the setpoints itself, by this setup.
         if self._live is not None:
             setup_file = self.create_memory("setup")
             setup_file.write_bytes(self._live.setup)

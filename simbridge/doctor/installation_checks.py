@@ -157,6 +157,6 @@ def check_simulation(robot: str, backend_name: str = SIMULATION) -> Finding:
         f"{simulator_title(backend_name)} moved {arm.name} through {period}; joint error "
         f"{degrees(joint_error)} deg"
     )
-    # If the preferred engine is not installed, the simulation is another engine's, which is said.
+    # If the preferred engine is not installed, another engine simulates, and the finding says so.
     note = replacement_note(backend_name)
     return success("simulation", f"{seen}. {note}" if note else seen)

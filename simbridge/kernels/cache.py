@@ -82,7 +82,8 @@ def load_kept_module(name: str) -> bool:
 def compile_once(module: ModuleType) -> Iterator[None]:
     """Let one process at a time compile a module's functions within the block.
 
-    Another process waits for up to a minute, and then finds the machine code in the cache.
+    Another process waits for up to a minute. If the block has ended by then, that process finds in
+    the cache what was compiled, else it compiles the same.
 
     Args:
         module: The module, from `load_module`.
@@ -102,7 +103,7 @@ def compile_once(module: ModuleType) -> Iterator[None]:
             yield
         finally:
             # A process that comes later makes a new file, even while others still wait with this
-            # one. Both find the machine code in the cache, and need no lock any more.
+            # one. Both find what was compiled; two that compile at once only lose time.
             path.unlink(missing_ok=True)
 
 

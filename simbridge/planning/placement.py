@@ -83,8 +83,8 @@ class AttainableSpace(NamedTuple):
             start = q[-1]
             postures.append(q)
 
-        # Each posture is tested by itself. The period only dates a collision in the error, which is
-        # not shown.
+        # Each posture is tested by itself. The period only sets the time named in the error, which
+        # is not shown.
         try:
             self.collisions.check(np.concatenate(postures), robot.period)
         except PlanRefused:

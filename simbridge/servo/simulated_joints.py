@@ -96,8 +96,8 @@ class SimulatedJoints:
         # The end of this cycle becomes the newest node, and the oldest node is dropped.
         self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], slope[np.newaxis]])
 
-        # At the end of each physics step a joint is where the targets, which the nodes interpolate,
-        # were `joint_lag` before, and deviates from there by its acceleration lag.
+        # The nodes interpolate the targets. At the end of each physics step a joint is where the
+        # targets were `joint_lag` before. It deviates from there by its acceleration lag.
         acceleration = (mean_velocity - velocity_before) / self._cycle
         deviation = self._acceleration_lag.advance(acceleration)
         return self._weights @ self._nodes + deviation

@@ -197,11 +197,11 @@ class Grid:
             needed = "either listed or random, but not both"
             raise InvalidParameter("parameter", min(in_both), needed)
 
-        # Most settings of solvers that are several numbers may be a single one: solver.kp=50.
+        # Most solver settings with several numbers also accept one for all: solver.kp=50.
         for name in self.random:
             kind = parameter(name).kind
-            is_setting = kind == "numbers" and name.startswith(SOLVER)
-            if kind not in ("number", "whole number") and not is_setting:
+            accepts_one_number = kind == "numbers" and name.startswith(SOLVER)
+            if kind not in ("number", "whole number") and not accepts_one_number:
                 raise InvalidParameter("random parameter", name, "a number")
 
     def _check_counts(self) -> None:

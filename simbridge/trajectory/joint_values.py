@@ -61,7 +61,7 @@ def joints_of(path: str | Path, table: Table, arm: ArmJoints) -> tuple[Array, st
 
     if not any(columns.units) and not commented:
         check_turns(path, table.values[:, is_turning])
-    # Divide by how many of the unit are one rad or one m: 1000 mm are 1 m.
+    # UNITS says how many of each unit make one rad or one m: 1000 mm make 1 m.
     joints = table.values / np.array([UNITS[unit] for unit in units])
     return joints, " and ".join(dict.fromkeys(units))
 

@@ -201,10 +201,10 @@ class ScriptNotStarted(ControllerError, TimeoutError):
 
 
 class ServoProcessLost(ControllerError):
-    """The process that sends setpoints has ended by itself.
+    """The process that sends setpoints has ended by itself, or did not start in time.
 
     Attributes:
-        how: How the process ended, as a clause: "was killed by SIGKILL".
+        how: What became of the process, as a clause: "was killed by SIGKILL".
         last: Last output of the process.
     """
 

@@ -184,7 +184,7 @@ def _listen(reader: DescriptionReader, host: str, *, port: int, timeout: float) 
     deadline = time.monotonic() + timeout
     try:
         connection = socket.create_connection((host, port), timeout=timeout)
-    # A host that cannot be a name is a UnicodeError, which has no `strerror`.
+    # A host name that cannot be encoded raises UnicodeError, which has no `strerror`.
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConnectionLost(host, port, reason, was_connected=False) from None

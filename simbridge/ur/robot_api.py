@@ -252,8 +252,8 @@ class RobotApiClient:
             raise self._lost(reason) from None
         except ConnectionRefusedError as error:
             raise self._lost(str(error.strerror), was_connected=False) from None
-        # A host that cannot be a name, and a path of a redirection that is not ASCII, are a
-        # UnicodeError.
+        # A host name that cannot be encoded raises UnicodeError. So does a redirection whose path
+        # is not ASCII.
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             raise self._lost(f"{path}: {str(error) or type(error).__name__}") from None
         return response.status, response.getheader("Location", ""), body

@@ -40,7 +40,7 @@ DOCTOR = {
 def mostly_on(version):
     """A test of one version; the others are soak.
 
-    All are named, in one order: by its place there pytest tells which tests share a controller.
+    pytest groups tests by a parameter's index, so all list the versions in the same order.
     """
     versions = [
         pytest.param(other, marks=() if other == version else pytest.mark.soak)

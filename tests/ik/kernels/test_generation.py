@@ -29,7 +29,7 @@ from tests.properties import few_examples
 LONGEST = "rrrprrrrrprr"
 CHAINS = ["rrrrrrr", "rprrp", LONGEST, "p"]
 # Of the longest one only the iteration is compiled.
-LONGEST_IN_PYTHON = [
+CHAINS_LONGEST_IN_PYTHON = [
     pytest.param(kinds, marks=[pytest.mark.python_kernels] * (kinds == LONGEST)) for kinds in CHAINS
 ]
 
@@ -273,7 +273,7 @@ def smallest_turn(one, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_ROWS)
-@pytest.mark.parametrize("kinds", LONGEST_IN_PYTHON)
+@pytest.mark.parametrize("kinds", CHAINS_LONGEST_IN_PYTHON)
 @few_examples(15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_linearization_is_pinocchios(kinds, task, seed):
