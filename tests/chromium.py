@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
+from tests.patience import PATIENCE
+
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # It draws in software.
 _BROWSER_FLAGS = [
@@ -40,3 +42,10 @@ def chromium() -> Iterator[Any]:
             yield browser
         finally:
             browser.close()
+
+
+def patient_context(browser: Any, **options: Any) -> Any:
+    """Return a new context of the browser, whose pages wait as long as a busy computer may need."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(1e3 * PATIENCE)
+    return context

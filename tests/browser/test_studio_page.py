@@ -19,6 +19,7 @@ from simbridge.browser.address import PortInUse
 from simbridge.browser.studio import studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
+from tests.chromium import patient_context
 from tests.patience import PATIENCE
 from tests.ports import free_port
 
@@ -44,7 +45,7 @@ class Opened:
         self.made = made
         self.size = size
         width, height = size
-        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context = patient_context(browser, viewport={"width": width, "height": height})
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)

@@ -8,6 +8,7 @@ import pytest
 
 from simbridge.report import session
 from simbridge.sessions.causes import KINDS
+from tests.chromium import patient_context
 from tests.report.pages import read_page
 
 
@@ -92,7 +93,7 @@ def test_run_has_no_session_part(line_run):
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1366, 390])
 def test_page_fits_laptop_and_phone(browser, live_run, width):
-    context = browser.new_context(viewport={"width": width, "height": 800})
+    context = patient_context(browser, viewport={"width": width, "height": 800})
     errors = []
     page = context.new_page()
     page.on(

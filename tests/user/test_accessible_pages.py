@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from simbridge.cli.command_line import main
 from simbridge.report.repeats_page import repeats_page
 from simbridge.sweeps.sweep_page import sweep_page
+from tests.chromium import patient_context
 from tests.properties import variants
 from tests.report.repeats import one_run, summary_of
 from tests.sweeps.rows import made_rows
@@ -113,7 +114,7 @@ def open_page(browser, pages):
     contexts = []
 
     def open_in_context(name, **options):
-        context = browser.new_context(bypass_csp=True, **options)
+        context = patient_context(browser, bypass_csp=True, **options)
         contexts.append(context)
         page = context.new_page()
         page.goto(pages[name].as_uri())
@@ -185,7 +186,7 @@ def test_page_is_small_and_describes_drawings(pages, name):
 
 def test_page_asks_no_host(browser, pages):
     replay = pages["report"].with_name("replay.html")
-    context = browser.new_context(offline=True)
+    context = patient_context(browser, offline=True)
     try:
         for path in (pages["report"], replay, pages["compare"]):
             requests = []

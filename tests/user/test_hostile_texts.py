@@ -25,6 +25,7 @@ from simbridge.robot.load import load_robot
 from simbridge.sweeps.sweep import GRID
 from simbridge.sweeps.sweep_page import sweep_page
 from tests.browser.test_studio_page import wait_for
+from tests.chromium import patient_context
 from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.sweeps.rows import made_rows
@@ -219,7 +220,7 @@ class Visit:
     """A page in a browser, and what its texts have done there."""
 
     def __init__(self, browser: Any, address: str) -> None:
-        self.context = browser.new_context(viewport={"width": 1280, "height": 800})
+        self.context = patient_context(browser, viewport={"width": 1280, "height": 800})
         self.page = self.context.new_page()
         self.requests: list[str] = []
         self.dialogs: list[str] = []

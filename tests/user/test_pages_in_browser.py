@@ -13,6 +13,7 @@ from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.report.replay import replay_page
+from tests.chromium import patient_context
 from tests.report.pages import plain_spaces
 
 pytestmark = pytest.mark.shares_setup
@@ -71,7 +72,7 @@ class Opened:
     def __init__(self, browser, path, **context):
         self.errors = []
         self.requests = []
-        self.context = browser.new_context(viewport=LAPTOP, **context)
+        self.context = patient_context(browser, viewport=LAPTOP, **context)
         self.page = self.context.new_page()
         self.page.on("console", self._keep_error)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -131,7 +132,7 @@ def unfold(page):
 
 @pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
 def test_first_drawing_is_on_the_first_screen(browser, pages, size):
-    context = browser.new_context(viewport=size)
+    context = patient_context(browser, viewport=size)
     try:
         page = context.new_page()
         page.goto(pages["report"].as_uri())
@@ -145,7 +146,7 @@ def test_first_drawing_is_on_the_first_screen(browser, pages, size):
 
 
 def test_what_magnifies_micrometres_is_folded(browser, pages):
-    context = browser.new_context(viewport=LAPTOP)
+    context = patient_context(browser, viewport=LAPTOP)
     try:
         page = context.new_page()
         page.goto(pages["report"].as_uri())

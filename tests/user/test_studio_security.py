@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 import simbridge
 from simbridge.browser import studio as studio_module
 from simbridge.report.guarded_viser import UnguardedServer
+from tests.chromium import patient_context
 from tests.patience import PATIENCE
 from tests.ports import free_port
 
@@ -77,7 +78,7 @@ def site():
 
 def test_another_origin_gets_no_web_socket(browser, site, opened_studio):
     location = urlsplit(opened_studio.url)
-    page = browser.new_page()
+    page = patient_context(browser).new_page()
     page.goto(site)
 
     def open_socket(path):
@@ -86,7 +87,7 @@ def test_another_origin_gets_no_web_socket(browser, site, opened_studio):
     # Neither without the token, nor if it has leaked.
     without_token = open_socket("/")
     with_token = open_socket(location.path)
-    page.close()
+    page.context.close()
 
     assert without_token == "refused"
     assert with_token == "refused"
@@ -95,12 +96,12 @@ def test_another_origin_gets_no_web_socket(browser, site, opened_studio):
 
 def test_the_page_itself_gets_its_web_socket(browser, opened_studio):
     location = urlsplit(opened_studio.url)
-    page = browser.new_page()
+    page = patient_context(browser).new_page()
     page.goto(opened_studio.url)
 
     address = f"ws://{location.netloc}{location.path}"
     answer = page.evaluate(OPEN_SOCKET, [address, VERSION])
-    page.close()
+    page.context.close()
 
     assert answer == "served"
 
