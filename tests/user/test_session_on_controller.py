@@ -6,6 +6,7 @@ The arm is judged by the controller's own record.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -70,8 +71,19 @@ def wait_for(reached, what):
         time.sleep(0.01)
 
 
+def was_too_slow(status):
+    """Whether the session is idle since ten steps in a row took longer than a period."""
+    return status.state == "idle" and any(cause.kind == "solver" for cause in status.causes)
+
+
 def in_state(session, *names):
-    wait_for(lambda: session.status.state in names, f"{session.status} is not one of {names}")
+    def is_reached():
+        status = session.status
+        # It would not come any more.
+        assert status.state in names or not was_too_slow(status), status
+        return status.state in names
+
+    wait_for(is_reached, f"{session.status} is not one of {names}")
 
 
 def keep(session, seconds, give):
@@ -94,7 +106,7 @@ def keep_until(session, reached, give):
         status = session.status
         assert time.monotonic() < begin + PATIENCE, status
         if status.state == "idle":
-            assert any(cause.kind == "solver" for cause in status.causes), status
+            assert was_too_slow(status), status
             session.engage()
         give()
         time.sleep(0.05)
@@ -118,28 +130,35 @@ def tool_position(controller):
 def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:
-        session.engage()
-        start = tool_position(e_series)
-        duration = keep_until(
-            session,
-            lambda: tool_position(e_series)[0] - start[0] > 0.04,
-            lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]),
-        )
-        in_state(session, "holding")
+        # A slow computer may end the engagement before the arm holds: then once more.
+        duration = 0.0
+        for _ in range(20):
+            session.engage()
+            start = tool_position(e_series)[0]
+            duration += keep_until(
+                session,
+                lambda start=start: tool_position(e_series)[0] - start > 0.02,
+                lambda: session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0]),
+            )
+            # 0.2 s until the last input is stale, and the braking.
+            duration += 0.4
+            in_state(session, "holding", "idle")
+            if session.status.state == "holding":
+                break
         causes = session.status.causes
     moved = np.ptp(tool_positions(e_series, begin), axis=0)
 
     assert causes[0].kind == "stale"
-    # At 0.1 m/s for the inputs, 0.2 s until the last one is stale, and the braking.
-    assert moved[0] < 0.1 * (duration + 0.4)
+    # At 0.1 m/s.
+    assert moved[0] < 0.1 * duration
     assert moved[1:].max() < 2e-3
 
     states = [
         event["after"] for event in read_events(tmp_path / "run") if event["event"] == "state"
     ]
 
-    # Before it is idle at the end.
-    assert states[-5:-1] == ["engaged", "tracking", "braking", "holding"]
+    assert states[:2] == ["engaged", "tracking"]
+    assert ("braking", "holding") in itertools.pairwise(states)
 
 
 def test_a_wrist_swing_causes_no_protective_stop(e_series, tmp_path):
