@@ -118,10 +118,10 @@ def test_a_picture_marks_what_is_out_of_reach(cli, tum, tmp_path, through):
 
     from matplotlib.colors import to_rgb
 
-    from simbridge.report.palette import ATTAINED
+    from simbridge.report.palette import ALARM
 
     near, far = (
-        np.all(np.abs(picture - to_rgb(ATTAINED)) < 0.02, axis=-1).sum() for picture in pictures
+        np.all(np.abs(picture - to_rgb(ALARM)) < 0.02, axis=-1).sum() for picture in pictures
     )
 
     assert near == 0
