@@ -163,8 +163,8 @@ class ControllerLink(ABC):
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
 
-            # The session's number, which the control script writes, tells whose program runs. A
-            # state in which it is corrupt does not; the loop refuses such a state.
+            # The control script writes the session's number, which identifies the running program.
+            # The loop refuses a state with a corrupt number.
             if self._followed is not None and is_number_corrupt(self._followed, state):
                 continue
             self._followed = state

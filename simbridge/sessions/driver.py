@@ -231,7 +231,7 @@ class ControllerDriver(LiveDriver):
         self._note_last_payloads()
 
     def _note_last_payloads(self) -> None:
-        """Keep the payloads that the servo process told of when its loop ended."""
+        """Keep the payloads that the servo process reported as its loop ended."""
         if self._process is not None:
             self._note_payloads(self._process.last_events)
             self._process.last_events.clear()

@@ -328,6 +328,6 @@ def finish_session(
 
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
-    # The error tells whether the arm is at rest, and where the record is.
+    # Attach to the error whether the arm is at rest, and where the record is.
     if isinstance(error, SimbridgeError):
         attach_end(error, ending, directory)

@@ -1,4 +1,4 @@
-"""Solvers that work while a session begins, and then, but for `keeps`, do what none should."""
+"""Solvers that work while a session begins; all but `keeps` then fail, each in its own way."""
 
 from __future__ import annotations
 
