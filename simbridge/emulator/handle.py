@@ -57,6 +57,10 @@ class Emulator:
         traffic: A new file for all traffic with its clients (`record()` is something else: what the
             arm did).
 
+    Attributes:
+        host: The address.
+        robot: Name or file of the arm, as it was given.
+
     Raises:
         EmulatorError: On entering: it cannot start. On leaving: it has ended because of a bug.
     """
@@ -81,6 +85,7 @@ class Emulator:
         traffic: str | Path | None = None,
     ) -> None:
         self.host = host
+        self.robot = str(robot)
         self._control_port = control_port
         self._running = running
         self._options = EmulatorOptions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from simbridge.ur.errors import (
 )
 from tests.backends.trial import write_line
 from tests.controllers import EMULATOR_PRIORITY, loopback, never_moved, realtime_options, tick
-from tests.patience import PATIENCE
+from tests.slow_computers import keep_until
 
 SERIAL_NUMBER = "20261234567"
 REST_PORT = 8080
@@ -90,12 +89,9 @@ def confirm(_facts, _question):
     return True
 
 
-def wait_until_moved(controller, begin):
-    """Wait until the last joint has moved by 0.01 rad since a tick."""
-    deadline = time.monotonic() + PATIENCE
-    while np.ptp(controller.record(after=begin).target_q[:, 5]) < 0.01:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def has_moved(controller, begin):
+    """Whether the last joint has moved by 0.01 rad since a tick."""
+    return np.ptp(controller.record(after=begin).target_q[:, 5]) >= 0.01
 
 
 def options_of(controller, **more):
@@ -195,8 +191,11 @@ def test_a_live_session_moves_the_arm(controller, tmp_path, without_pages):
         **realtime_options(),
     ) as session:
         session.engage()
-        session.jog([0.0] * 5 + [0.2])
-        wait_until_moved(controller, begin)
+        keep_until(
+            session,
+            lambda: has_moved(controller, begin),
+            lambda: session.jog([0.0] * 5 + [0.2]),
+        )
         session.disengage()
 
     summary = RunDirectory.open(tmp_path / "run").summary()
