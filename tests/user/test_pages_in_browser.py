@@ -348,14 +348,14 @@ def test_drawings_are_printed(opened, name):
 def test_replay_opens_from_disk_and_plays(opened):
     view = opened("replay")
 
-    view.page.wait_for_selector("canvas", timeout=60_000)
+    view.page.wait_for_selector("canvas")
     assert "square_tracking on UR10" in view.page.locator("#legend").inner_text()
-    view.page.wait_for_selector("input", timeout=60_000)
+    view.page.wait_for_selector("input")
     assert view.page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
 
     # It plays by itself, in a loop.
     slider = "document.querySelector('input').value"
     first = view.page.evaluate(slider)
-    view.page.wait_for_function(f"{slider} !== '{first}'", timeout=60_000)
+    view.page.wait_for_function(f"{slider} !== '{first}'")
     assert view.errors == []
     assert view.requests_outside() == []
