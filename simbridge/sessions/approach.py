@@ -140,20 +140,18 @@ class ApproachLimit:
 
         # Singular values come in descending order: beyond those of the directions in which the arm
         # can move at all, they are always 0.
-        values, _ = self._singular_values(q)
-        smallest = values[self._direction_count - 1] if self._direction_count else np.inf
+        smallest = np.inf
+        if self._direction_count:
+            values = np.linalg.svd(self._task_jacobian(q), compute_uv=False)
+            smallest = values[self._direction_count - 1]
         return np.append(self._collisions.distances(q), smallest)
 
-    def _singular_values(self, q: Array) -> tuple[Array, Array]:
-        """Return the singular values of the task's rows of the Jacobian, the largest first.
-
-        Returns:
-            The values, and as rows the directions in joint space that belong to them.
-        """
+    def _task_jacobian(self, q: Array) -> Array:
+        """Return the rows of the Jacobian (R, n) that the task concerns, in the tool's frame."""
         frame = pin.ReferenceFrame.LOCAL
         jacobian = pin.computeFrameJacobian(self._robot.model, self._data, q, self._tcp, frame)
-        _, values, directions = np.linalg.svd(jacobian[: self._row_count])
-        return values, directions
+        rows: Array = jacobian[: self._row_count]
+        return rows
 
     def _cause(self, i: int, value: float, q: Array) -> LiveCause:
         """Return the cause that names a danger.
@@ -166,8 +164,9 @@ class ApproachLimit:
         if i < self._collisions.pairs:
             return LiveCause.of("obstacle", self._collisions.names(i), value)
 
-        # A singularity names the joint that moves most in the direction that it takes away.
-        values, directions = self._singular_values(q)
+        # A singularity names the joint that moves most in the direction that it takes away. The
+        # directions in joint space are the rows of the third factor.
+        _, values, directions = np.linalg.svd(self._task_jacobian(q))
         direction = directions[min(self._direction_count, len(values)) - 1]
         joint = int(np.argmax(np.abs(direction)))
         return LiveCause.of("singularity", self._robot.joint_names[joint], value)
