@@ -60,12 +60,18 @@ class Page:
             time.sleep(0.02)
 
     def wait_for_state(self, state):
-        """Wait until the session is in a state."""
-        self.wait_for(lambda view: view.state == state)
+        """Wait until the engaged session is in a state."""
+
+        def is_reached(view):
+            # After that, only a new engagement would bring it there.
+            assert view.state != "idle", view
+            return view.state == state
+
+        self.wait_for(is_reached)
 
     def engage(self):
         self.send("engage")
-        self.wait_for_state("engaged")
+        self.wait_for(lambda view: view.state == "engaged")
         schedule_all_threads(realtime=True)
 
     def hold_go(self, seconds):
