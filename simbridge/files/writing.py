@@ -95,10 +95,14 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
 
     What has that name becomes `earlier`, if it cannot be replaced in place.
     """
+    is_claimed = False
     try:
         if not overwrite and new.is_file():
-            # If two processes write it at once, one of them is refused.
+            # os.replace would silently replace what another process has just written. So claim the
+            # name first with an empty file: if two processes write it at once, one is refused. A
+            # directory needs no claim: os.replace lets it replace only an empty directory.
             target.touch(exist_ok=False)
+            is_claimed = True
         elif overwrite and new.is_dir() and (target.is_dir() or target.is_symlink()):
             # A directory does not replace one with files in it, nor a link.
             os.replace(target, earlier)
@@ -106,6 +110,9 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
     except BaseException:
         if _exists(earlier) and not _exists(target):
             os.replace(earlier, target)
+        if is_claimed and _exists(new):
+            # The name still belongs to the empty file.
+            target.unlink(missing_ok=True)
         raise
 
 

@@ -112,6 +112,19 @@ def test_an_interrupted_exchange_of_directories_is_undone(tmp_path, monkeypatch)
     assert remaining == ["bag", "bag/old"]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_failed_exchange_leaves_no_empty_file(tmp_path, monkeypatch, error):
+    def replace_failing(*paths):
+        raise error
+
+    monkeypatch.setattr(os, "replace", replace_failing)
+
+    with pytest.raises((KeyboardInterrupt, OutputError)):
+        write_file(tmp_path / "a.csv", b"new", overwrite=False)
+
+    assert contents(tmp_path) == {}
+
+
 def test_a_file_is_stored_before_it_is_named(tmp_path, monkeypatch):
     events = []
     fsync = os.fsync
