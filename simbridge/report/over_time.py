@@ -64,7 +64,7 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     period = evaluation.plan.period
     panels = worth_showing(error_panels(evaluation, summary))
 
-    # Mark the worst sample, unless there is no error.
+    # Mark the worst sample in panel 0, that of position, unless there is no error.
     position = evaluation.errors.tracking.distance * 1e3
     worst = int(np.argmax(position))
     marks = []
@@ -83,7 +83,8 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         legend.append(LegendEntry(name, lines[0].colour, lines[0].dash))
     if bands:
         legend.append(LegendEntry("setpoints limited", LIMITER, "band"))
-    legend.append(LegendEntry("worst sample", "", "cross"))
+    if marks:
+        legend.append(LegendEntry("worst sample", "", "cross"))
 
     # A logarithmic axis has no zero: curves of zeros are in the legend only.
     drawn_panels = []

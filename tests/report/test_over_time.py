@@ -25,3 +25,12 @@ def test_invisible_curves_are_in_the_legend(measured):
 
     names = {entry.name for entry in entries}
     assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= names
+
+
+def test_the_legend_names_a_drawn_worst_sample(measured):
+    with drawing_style():
+        exact_entries, _ = errors_over_time(*measured())
+        entries, _ = errors_over_time(*measured(plant_offset=1e-3))
+
+    assert "worst sample" not in {entry.name for entry in exact_entries}
+    assert "worst sample" in {entry.name for entry in entries}
