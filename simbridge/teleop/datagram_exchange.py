@@ -29,7 +29,6 @@ from simbridge.teleop.network_messages import (
     EngageMessage,
     HaltMessage,
     InvalidMessage,
-    MotionMessage,
     StatusMessage,
     command_of,
     parse,
@@ -262,23 +261,27 @@ class DatagramExchange:
 
     def _handle_input(self, message: ClientMessage, reply: Reply, *, is_driver: bool) -> None:
         """Act on a motion, a button or the end of an engagement of a client that may drive."""
-        if isinstance(message, MotionMessage) and not self._is_current(message):
-            because = f" ({self._ended_by})" if self._ended_by else ""
-            error = (
-                f"Dropped: it does not belong to the current engagement{because}; "
-                "send engage first."
-            )
-            self._drop("engagement", reply, error)
-        elif isinstance(message, AnyMotion):
-            self._commands.append(command_of(message))
+        if isinstance(message, AnyMotion):
+            if self._is_current(message):
+                self._commands.append(command_of(message))
+            else:
+                self._drop_motion(reply)
         elif isinstance(message, ButtonMessage):
             self._note_button(message)
         elif isinstance(message, DisengageMessage) and is_driver:
             self._end_engagement()
 
-    def _is_current(self, message: MotionMessage) -> bool:
+    def _is_current(self, message: AnyMotion) -> bool:
         """Return whether a motion belongs to the present engagement."""
         return bool(self.engagement) and message.engagement == self.engagement
+
+    def _drop_motion(self, reply: Reply) -> None:
+        """Drop a motion that does not belong to the present engagement."""
+        because = f" ({self._ended_by})" if self._ended_by else ""
+        error = (
+            f"Dropped: it does not belong to the current engagement{because}; send engage first."
+        )
+        self._drop("engagement", reply, error)
 
     def _note_button(self, message: ButtonMessage) -> None:
         """Note a button as down or up, if not too many are down."""
