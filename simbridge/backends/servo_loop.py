@@ -513,6 +513,7 @@ class ServoLoop:
         A paused controller takes commands without following them. Sent like this, the command
         equals the targets, so that nothing jumps when the program is resumed.
         """
+        assert self._motion is not None
         # The guard allows a step from the last setpoint that is possible from rest, so the command
         # may take a few periods to arrive.
         stop = np.array(self._states.newest["target_q"])
@@ -532,7 +533,8 @@ class ServoLoop:
         self._send_command(command, due)
         self._targets.stop(stop)
 
-        position = self._position if self._motion is None else self._motion.pause(command)
+        # The motion learns that it is paused, and says at which position in the plan it waits.
+        position = self._motion.pause(command)
         self._keep_sent(command, command, due=due, position=position, scaling=0.0)
 
     def _send_command(self, command: Array, due: int) -> None:
