@@ -112,10 +112,9 @@ def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
         run: Directory of the session.
         wake_ups: When the bare timer woke (K,), s.
     """
-    # When each period of motion began, s, and the delay of each input, ms.
-    live_columns = run.log().live
-    is_moving = live_columns["engagement"] > 0
-    begun = live_columns["now"][is_moving]
+    # When each period began, s, and the delay of each input, ms. The log has no periods from before
+    # the engagement.
+    begun = run.log().live["now"]
     delays = 1e3 * np.array(latencies(read_inputs(run.path)))
 
     summary = run.summary()
