@@ -179,7 +179,7 @@ def _show_details(console: Terminal, judgement: LogJudgement) -> None:
         dispensable=wording.DISPENSABLE_PART_COLUMNS,
     )
     events = wording.events(judgement)
-    _show_table(console, wording.EVENT_COLUMNS, events, text_columns=wording.EVENT_COLUMNS[1:])
+    _show_table(console, wording.EVENT_COLUMNS, events, text_columns=wording.EVENT_TEXT_COLUMNS)
 
     for missing in judgement.missing:
         say(console, f"{missing.quantity} would show {missing.would_show}.")

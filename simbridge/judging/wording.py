@@ -58,6 +58,8 @@ PART_TEXT_COLUMNS = ("from", "to", "source")
 DISPENSABLE_PART_COLUMNS = ("max, mrad", "tool, mm", "source", "lag, ms")
 # Headings of the table of events.
 EVENT_COLUMNS = ("from, s", "event", "details")
+# Columns of that table that hold text.
+EVENT_TEXT_COLUMNS = ("event", "details")
 # Largest number of motions that are shown by default.
 MAX_SHOWN_MOTIONS = 5
 # Smallest uncertainty of a lag that is stated, s.
