@@ -117,10 +117,11 @@ def _budget_table(summary: Summary, *, compact: bool) -> Table:
         *(f"{STATISTICS[key]} deg" for key in rotation_keys),
     )
 
-    errors: Mapping[str, Any] = summary
+    # A TypedDict takes only literal keys.
+    values: Mapping[str, Any] = summary
     rows = []
     for title, key in _budget_lines(summary, compact=compact):
-        error = errors[key]
+        error = values[key]
         if error is not None:
             distances = [millimetres(error["position_m"][name]) for name in position_keys]
             angles = [degrees(error["rotation_rad"][name]) for name in rotation_keys]

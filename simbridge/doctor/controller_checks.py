@@ -81,9 +81,9 @@ def check_realtime_port(
 def check_software(survey: Survey) -> Finding:
     """Check that simbridge supports the version of the controller's software."""
     if survey.unsupported is not None:
-        version = survey.unsupported.version
-        version = f"PolyScope {version}" if version else "unknown"
-        return failure("software", version, survey.unsupported.reason)
+        reported = survey.unsupported.version
+        seen = f"PolyScope {reported}" if reported else "unknown"
+        return failure("software", seen, survey.unsupported.reason)
     if survey.state is None:
         return unknown("software", tables.RTDE)
 
@@ -92,7 +92,8 @@ def check_software(survey: Survey) -> Finding:
     name = "PolyScope X" if state.is_polyscope_x else "PolyScope"
     seen = f"{name} {version}, {state.series}, {1.0 / state.period:.0f} Hz"
 
-    # The dashboard's version may have more parts, as 5.12.4.1101 for 5.12.4.
+    # The dashboard's version may have more parts, as 5.12.4.1101 for 5.12.4. A dot ends both
+    # texts, so that whole parts are compared: 5.12.4 is not the beginning of 5.12.41.
     dashboard = survey.pendant.version if survey.pendant is not None else ""
     if dashboard and not f"{dashboard}.".startswith(f"{version}."):
         fix = "The two should agree: restart the controller."

@@ -48,10 +48,12 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
             continue
 
         # The calls from the first row on: when the first of them began, and the commands of all.
-        call = int(calls.call[first])
+        # `calls.command` starts with the call before call 0, so call m took `calls.command[m + 1]`.
+        first_call = int(calls.call[first])
+        last_call = int(calls.call[end - 1])
         since_start = motion.times[first] - motion.times[0]
-        begin = calls.law.begin + call * calls.law.duration - since_start
-        matched = calls.command[call + 1 : int(calls.call[end - 1]) + 2]
+        begin = calls.law.begin + first_call * calls.law.duration - since_start
+        matched = calls.command[first_call + 1 : last_call + 2]
         predicted = law.follow(
             commands[matched],
             call=calls.law.duration,
@@ -62,8 +64,10 @@ def predict(motion: TargetMotion, calls: Calls, commands: Array) -> tuple[Array,
             cycles=count,
         )
 
+        # The prediction's first row is one cycle after the row that it starts from.
         rows = slice(first + 1, end)
-        errors[rows] = predicted.q[cycles[rows] - cycles[first] - 1] - motion.q[rows]
+        predicted_rows = cycles[rows] - cycles[first] - 1
+        errors[rows] = predicted.q[predicted_rows] - motion.q[rows]
     return errors, len(starts) - 1
 
 

@@ -78,12 +78,13 @@ def measure_step_times(solver: Solver, plan: Plan) -> StepTimes | None:
         steps = max(1, min(affordable, MAX_STEPS, len(targets)))
         mean = _time_steps(solver, plan, steps) / steps
 
-        is_users = isinstance(solver, CallableSolver) or is_custom(solver)
-        if not is_users and mean <= plan.period:
+        is_custom_solver = isinstance(solver, CallableSolver) or is_custom(solver)
+        if not is_custom_solver and mean <= plan.period:
             return StepTimes(mean)
         singles = _time_single_steps(solver, plan)
     except Exception:
-        # A user's function with a memory may not begin again. Its plan stands.
+        # A user's function that keeps a state may fail when it is run again from the start. The
+        # plan is valid all the same: only the times are missing.
         return None
     return StepTimes(
         mean, float(np.median(singles)), float(np.percentile(singles, 99)), len(singles)

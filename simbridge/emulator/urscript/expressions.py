@@ -67,10 +67,12 @@ class ExpressionWriter:
         # A function of the program replaces a built-in one.
         self._signatures = {name: builtin.signature for name, builtin in builtins.items()}
         for name, node in functions.items():
-            parameters = [parameter.children for parameter in definition_of(node).parameters]
-            self._signatures[name] = signature_of_definition(
-                (str(parameter), default is not None) for parameter, default in parameters
-            )
+            # The name of each parameter, and whether it has a default.
+            parameters = []
+            for parameter in definition_of(node).parameters:
+                parameter_name, default = parameter.children
+                parameters.append((str(parameter_name), default is not None))
+            self._signatures[name] = signature_of_definition(parameters)
 
         # The number of changes of lists so far: each has temporary variables of its own.
         self._change_count = 0
