@@ -91,8 +91,11 @@ class PanelInputs:
         self.note_offer(handle)
 
         async def send_change(event: viser.GuiEvent[Any]) -> None:
+            # Without a client, it is the studio itself that has set the value.
+            if event.client_id is None:
+                return
             # A handle that no longer has an offer was removed while the event was on its way.
-            if event.client_id is None or id(handle) not in self._offers:
+            if id(handle) not in self._offers:
                 return
             try:
                 checked = self.checked_value(handle, control or name)
@@ -163,6 +166,7 @@ class PanelInputs:
 
         @handle.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
+            # Without a client, no user has clicked: the studio has set the value.
             if event.client_id is None:
                 return
             try:

@@ -475,7 +475,7 @@ class Evaluation:
 
     def samples(self, rows: slice = ALL) -> RunSamples:
         """Return what is exported of these samples."""
-        # First, while there is room: the servo law's own arrays are large.
+        # Predict first, while little memory is in use: the servo law's own arrays are large.
         predicted = self._predicted(rows)
 
         poses = {name: values[rows] for name, values in self.poses.items()}

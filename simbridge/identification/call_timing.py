@@ -208,6 +208,8 @@ def _search_timing(
     """
     best: CallFit | None = None
     for duration in _likely_durations(motion, index):
+        # Try beginnings of calls within a cycle to either side of the usual one. The duration stays
+        # fixed in these short fits.
         usual_begin = duration * _usual_begin(motion, index, duration)
         for shift in np.linspace(-1.0, 1.0, TRIED_BEGINS) * motion.cycle:
             begin = wrap_begin(usual_begin + shift, duration)
@@ -216,6 +218,7 @@ def _search_timing(
             if best is None or fit.cost < best.cost:
                 best = fit
 
+        # Refine the best fit so far, which may be of an earlier duration; now its duration varies.
         assert best is not None
         law = best.calls.law
         fit = _fit_calls(motion, commands, index, law=law, rounds=4, unknowns=ALL_UNKNOWNS)

@@ -282,11 +282,12 @@ def _import_module(name: str, location: str, what: str) -> ModuleType:
         if location.endswith(".py"):
             stem = location.rpartition("/")[2].removesuffix(".py")
             return load_script(location, f"simbridge_solver_{stem}")
+        # The empty path is the working directory.
         with importing_from(""):
             return importlib.import_module(location)
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except BaseException as error:
+    except BaseException as error:  # also SystemExit, and what is not an Exception
         if isinstance(error, FileNotFoundError) and error.filename == location:
             reason = "cannot be used: file not found"
             raise ForeignSolverError(location, reason, what=what) from error

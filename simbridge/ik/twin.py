@@ -57,10 +57,13 @@ class Twin:
 def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
     """Return lower bounds of the mass, kg, and the inertia, kg m^2, felt at the tool.
 
-    They hold in every posture, and bound the gains. A twin with mass and inertia at the tool has at
-    least these. If one of them is zero, the last link moves the tool, at a distance r. The mass and
-    the inertia are then at least one over the largest eigenvalue of the last link's compliance at
-    the tool. The other links only make the tool heavier.
+    They hold in every posture, and bound the gains. With mass and inertia at the tool, these are
+    the bounds themselves. If one of them is zero, the last link moves the tool, at a distance r.
+    The other links only make the tool heavier.
+
+    The last link's compliance at the tool is taken as a matrix of numbers in SI units. In no
+    direction is the compliance to a force or to a torque larger than the matrix's largest
+    eigenvalue. So one over this eigenvalue bounds the mass in kg as well as the inertia in kg m^2.
     """
     if twin.tool_mass > 0.0 and twin.tool_inertia > 0.0:
         return twin.tool_mass, twin.tool_inertia
@@ -80,4 +83,6 @@ def effective_masses(twin: Twin, robot: Robot) -> tuple[float, float]:
         [distance / inertia, 1.0 / inertia],
     ]
     least_resistance = 1.0 / float(np.linalg.eigvalsh(compliance)[-1])
+
+    # The mass or the inertia that the tool does have is a bound, too.
     return max(least_resistance, twin.tool_mass), max(least_resistance, twin.tool_inertia)

@@ -63,8 +63,10 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
     try:
         return Cell(**values, source=file.path)
     except InvalidParameter as error:
+        # Show the value as the file writes it: a list in brackets, a text in quotes.
         value = list(error.value) if isinstance(error.value, tuple) else error.value
         shown = quoted(value) if isinstance(value, str) else str(value)
+        # This always raises.
         file.refuse(error.name, describe_requirement(error.needed, shown))
 
 

@@ -270,6 +270,7 @@ class SimulationDriver(LiveDriver):
         self.subjects = ()
         setup_bytes = self.setup.to_bytes()
         joints = self.setup.robot.n
+        # The process's name in messages is "the simulation"; "simulation" is the module's argument.
         process = LoopProcess("simbridge.sessions.process", "the simulation", "simulation")
         self._process = process
 
@@ -300,9 +301,9 @@ class SimulationDriver(LiveDriver):
                     for note in event.get("notes", ()):
                         warnings.warn(note, stacklevel=2)
                 if time.monotonic() > deadline:
-                    # The process would not answer a request to stop. There is no controller, and no
-                    # state has come yet.
+                    # The process would not answer a request to stop.
                     process.kill()
+                    # There is no controller, so no host; and no state has come yet.
                     raise StaleState(
                         host="",
                         timestamp=0.0,

@@ -293,7 +293,7 @@ class _Making:
             yield replace(task, out=out)
 
     def keep_runs(self, keep: Keep, jobs: int) -> None:
-        """Keep runs with their reports, and store in the rows where the runs are.
+        """Keep runs with their reports, and store the directory of each run in its point's row.
 
         Runs that do not exist yet are made once more, on this computer; they are the same, bit for
         bit.
@@ -302,7 +302,7 @@ class _Making:
             keep: "extremes" or "all".
             jobs: Number of processes on this computer; 0 for one for each core.
         """
-        # The runs to keep.
+        # The runs to keep. A point that was refused or has failed has no figure, and no run.
         columns = ("identity", MAIN_FIGURE)
         rows = self.results.rows(columns, self.identities)
         kept = [row for row in rows if not math.isnan(number(row, MAIN_FIGURE))]
@@ -323,6 +323,7 @@ class _Making:
             self.state.keeping -= 1
             self._report()
 
+        # Store the directories. A run that could not be made again has none.
         for identity, out in directories.items():
             relative = str(out.relative_to(self.directory)) if out.is_dir() else ""
             self.results.set_directory(identity, relative)

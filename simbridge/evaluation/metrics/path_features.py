@@ -224,9 +224,10 @@ def _corners_of_turns(path: _Polyline, first: int, last: int) -> tuple[list[Corn
     """Return the corners among turns at consecutive samples, and the number of ambiguous ones.
 
     Args:
-        path: Turns at each of the samples, and not at those before and after.
-        first: First of the samples.
-        last: Last of them.
+        path: The path. It turns at every sample from `first` to `last`, but at neither of the
+            samples next to these.
+        first: The first of the consecutive samples.
+        last: The last of them.
     """
     path_corners: list[Corner] = []
     ambiguous = 0

@@ -52,9 +52,13 @@ def columns_of(header: Header, choice: Choice, rate: float | None = None) -> Col
 
 
 def are_joints(names: Sequence[str], choice: Choice) -> bool:
-    """Return whether columns are read as joint positions: by choice, or as they name no pose."""
+    """Return whether columns are read as joint positions.
+
+    They are if the user chooses so, or if they name joints and no pose.
+    """
     if choice.arm is None:
         return False
+    # The user asks for joints outright, or chooses columns or units of joints.
     if choice.asks_for_joints or choice.names_joints:
         return True
 
