@@ -78,9 +78,11 @@ def choose_link(facts: ControllerFacts, choice: LinkName | None) -> LinkName:
         )
         return "rtde"
 
+    # Refuse ur_rtde by its obstacle.
+    if obstacle == NOT_ON_POLYSCOPE_X:
+        reason = f"{obstacle}. Use --link rtde."
+        raise UnsupportedController(facts.host, facts.state.version_text, reason)
     if obstacle == NOT_INSTALLED:
         raise MissingPackage("ur-rtde", "--link ur_rtde", hint=UR_RTDE_HINT)
-    if facts.realtime_error is not None:
-        raise facts.realtime_error
-    reason = f"{obstacle}. Use --link rtde."
-    raise UnsupportedController(facts.host, facts.state.version_text, reason)
+    assert facts.realtime_error is not None
+    raise facts.realtime_error

@@ -17,6 +17,7 @@ CB3 = facts_with_state(version=(3, 15, 8))
 POLYSCOPE_X = facts_with_state(version=(10, 12, 0))
 CLOSED = ConnectionLost(E_SERIES.host, 30003, "Connection refused", was_connected=False)
 WITHOUT_REALTIME = replace(E_SERIES, realtime_error=CLOSED)
+POLYSCOPE_X_WITHOUT_REALTIME = replace(POLYSCOPE_X, realtime_error=CLOSED)
 
 
 def install(monkeypatch, *, installed):
@@ -85,8 +86,12 @@ def test_a_chosen_ur_rtde_that_is_missing_is_refused(monkeypatch):
     assert "--link rtde works without it" in str(refusal.value)
 
 
-def test_a_chosen_ur_rtde_is_refused_on_polyscope_x():
+@pytest.mark.parametrize("facts", [POLYSCOPE_X, POLYSCOPE_X_WITHOUT_REALTIME])
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_chosen_ur_rtde_is_refused_on_polyscope_x(facts, installed, monkeypatch):
+    install(monkeypatch, installed=installed)
+
     with pytest.raises(UnsupportedController, match="--link rtde") as refusal:
-        choose_link(POLYSCOPE_X, "ur_rtde")
+        choose_link(facts, "ur_rtde")
 
     assert refusal.value.version == "10.12.0"
