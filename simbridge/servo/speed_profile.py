@@ -34,10 +34,10 @@ class SpeedProfile:
     Args:
         length: Length of the path, rad or m.
         acceleration: Largest acceleration, rad/s^2 or m/s^2.
-        speed: Largest speed, rad/s or m/s.
+        speed: Largest speed, above zero, rad/s or m/s.
         duration: Duration, s; above zero it takes precedence, and the speed follows from it.
         max_speed: Upper limit of the speed whatever the duration.
-        begin: The speed at the start.
+        begin: The speed at the start, rad/s or m/s; not negative.
         through: The distance up to which it does not brake; it then brakes evenly to the end.
 
     Attributes:
@@ -66,23 +66,29 @@ class SpeedProfile:
             speed, acceleration = _pace_for_duration(length, acceleration, duration)
         speed = min(speed, max_speed)
 
-        # The speed between the ramps, and where braking begins.
+        # The speed between the ramps, and where braking begins. It is above zero, as the largest
+        # speed is.
+        begin_speed = begin
         if through <= 0.0:
             # The move must be able to brake, right from the start if it began too fast.
-            attainable = math.sqrt(length * acceleration + 0.5 * begin**2)
+            attainable = math.sqrt(length * acceleration + 0.5 * begin_speed**2)
             peak = max(min(speed, attainable), 0.0)
-            braking = max(acceleration, 0.5 * max(peak, begin) ** 2 / length)
-            peak = begin if braking > acceleration else peak
+            braking = max(acceleration, 0.5 * max(peak, begin_speed) ** 2 / length)
+            peak = begin_speed if braking > acceleration else peak
             through = length - 0.5 * peak**2 / braking
         else:
-            change = math.copysign(2.0 * acceleration * through, speed - begin)
-            peak = math.sqrt(max(0.0, begin**2 + change))
-            peak = min(peak, speed) if speed > begin else max(peak, speed)
+            # Over the distance `through` it approaches the largest speed as far as the acceleration
+            # allows, from below or, if it began faster, from above.
+            change = 2.0 * acceleration * through
+            if speed > begin_speed:
+                peak = min(math.sqrt(begin_speed**2 + change), speed)
+            else:
+                peak = max(math.sqrt(max(0.0, begin_speed**2 - change)), speed)
 
         # Accelerate, or slow down, to the peak; keep it; brake.
-        ramp = abs(peak - begin) / acceleration
-        self._add_phase(ramp, begin, math.copysign(acceleration, peak - begin))
-        constant = max(0.0, through - 0.5 * (begin + peak) * ramp) / peak
+        ramp = abs(peak - begin_speed) / acceleration
+        self._add_phase(ramp, begin_speed, math.copysign(acceleration, peak - begin_speed))
+        constant = max(0.0, through - 0.5 * (begin_speed + peak) * ramp) / peak
         self._add_phase(constant, peak, 0.0)
         braking_distance = length - through
         deceleration = 0.5 * peak**2 / max(braking_distance, SHORTEST_RAMP)
@@ -140,8 +146,9 @@ def _pace_for_duration(length: float, acceleration: float, duration: float) -> t
 
     Half the time to accelerate, half to brake, unless the acceleration allows less.
     """
-    root = max(0.0, (acceleration * duration) ** 2 - 4.0 * acceleration * length)
-    speed = 2.0 * length / duration
-    if root > 0.0:
-        speed = 0.5 * (acceleration * duration - math.sqrt(root))
+    # The speed is the smaller root of a quadratic equation, written without the difference of two
+    # numbers that are nearly equal if the path is short.
+    full_speed = acceleration * duration
+    root = math.sqrt(max(0.0, full_speed**2 - 4.0 * acceleration * length))
+    speed = 2.0 * acceleration * length / (full_speed + root)
     return speed, max(acceleration, 4.0 * length / duration**2)

@@ -22,6 +22,19 @@ def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
     assert SpeedProfile(0.0, 1.0, 1.0).distance(0.0) == 0.0
 
 
+@pytest.mark.parametrize("length", [1e-16, 1e-9, 0.7, 40.0])
+def test_a_path_takes_its_duration(length):
+    assert SpeedProfile(length, 1.4, 1.0, duration=10.0).duration == pytest.approx(10.0)
+
+
+def test_a_path_begun_at_full_speed_keeps_it():
+    shape = SpeedProfile(0.7, 2.0, 0.6, begin=0.6, through=0.3)
+    speeds = [shape.speed(time) for time in np.linspace(0.0, shape.duration, 100)]
+
+    assert max(speeds) == 0.6
+    assert shape.duration == pytest.approx(0.3 / 0.6 + 2.0 * 0.4 / 0.6)
+
+
 @pytest.mark.slow
 def test_moving_trapezoid_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
