@@ -33,6 +33,7 @@ MIN_CHANGE = 1e-6
 class IterateSettings:
     """The end of iterations, and how they are shown."""
 
+    # One number for both: m for the distance, rad for the angle. The page shows it in mm.
     threshold: float = setting(1e-3, POSITIVE, unit="mm", scale=1e-3)
     """The arm halts within this distance of the goal, in mm (rotation: the same number of mrad)."""
     iteration_limit: int = setting(500, WHOLE)
@@ -65,6 +66,10 @@ class Iterate(NamedTuple):
     angle: float
     points: Array
     duration: float
+
+    def is_within(self, threshold: float) -> bool:
+        """Return whether the distance, m, and the angle, rad, are both within a threshold."""
+        return max(self.distance, self.angle) <= threshold
 
 
 def single_step_solver(setup: StudioSetup) -> Solver:
@@ -109,9 +114,10 @@ def iterate(
         distance, angle = Diagnosis(robot, q, target, number, solver.task).residual
         origins = joint_origins(robot.placements, robot.prismatic, q[None])[0]
         points = np.vstack([origins, tool_frame(robot, q).translation])
-        yield Iterate(number, q, distance, angle, points, duration)
+        current = Iterate(number, q, distance, angle, points, duration)
+        yield current
 
-        if max(distance, angle) <= settings.threshold or number == settings.iteration_limit:
+        if current.is_within(settings.threshold) or number == settings.iteration_limit:
             return
         begin = time.perf_counter()
         q = solver.step(target)
@@ -133,7 +139,7 @@ def iterate_to_end(
     last = iterates[-1]
     remaining = f"{millimetres(last.distance)} mm"
 
-    if max(last.distance, last.angle) <= settings.threshold:
+    if last.is_within(settings.threshold):
         effort = f"{last.number} iterations and {1e3 * last.duration:.2f} ms of computing"
         return iterates, f"Reached the goal after {effort}: {remaining} remaining."
 
