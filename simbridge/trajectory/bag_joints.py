@@ -170,12 +170,19 @@ class _JointMessages:
 
         Args:
             rate: Samples per s of messages without stamps.
+
+        Raises:
+            InputFileError: There are no samples, or a rate is given although the messages have
+                stamps.
         """
         stamps = np.frombuffer(self._stamps, dtype=np.int64)
         recorded = np.frombuffer(self._recorded, dtype=np.int64)
         if not len(stamps):
-            names = dict.fromkeys(name for names in self._places for name in names)
-            content = f"the joints {quoted_list(names)}" if names else "no messages"
+            # The names in all messages, each once, in the order in which they came.
+            all_names: dict[str, None] = {}
+            for names in self._places:
+                all_names.update(dict.fromkeys(names))
+            content = f"the joints {quoted_list(all_names)}" if all_names else "no messages"
             reason = (
                 f"{self._name} has {content}; positions of the joints of {self._arm} are needed"
             )
@@ -214,12 +221,14 @@ class _JointMessages:
 
     def _other_joints(self) -> list[str]:
         """Return the names of joints that are not the arm's, of messages that have the arm's."""
+        # Each once, in the order in which they came.
         others: dict[str, None] = {}
         for names, places in self._places.items():
-            if places:
-                others |= dict.fromkeys(
-                    name for place, name in enumerate(names) if place not in places
-                )
+            if not places:
+                continue
+            for place, name in enumerate(names):
+                if place not in places:
+                    others[name] = None
         return list(others)
 
     def _refuse(self, number: int, fault: str) -> NoReturn:

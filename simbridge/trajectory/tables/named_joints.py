@@ -83,7 +83,12 @@ def name_joints(names: Sequence[str], arm: ArmJoints) -> bool:
 def _joint_columns_of(
     header: Header, choice: Choice, arm: ArmJoints, rate: float | None
 ) -> Columns:
-    """Return the columns of an arm's joints in a table with these names."""
+    """Return the columns of an arm's joints in a table with these names.
+
+    Raises:
+        InputFileError: The columns of the joints or of the time are missing or not clear, or have
+            an unknown unit.
+    """
     roles = joint_roles(len(arm.names))
     indices = _joint_indices(header, choice, arm, rate)
     time_indices = _time_indices(header, choice, rate, indices)
@@ -113,7 +118,12 @@ def _joint_columns_of(
 def _joint_indices(
     header: Header, choice: Choice, arm: ArmJoints, rate: float | None
 ) -> tuple[int, ...]:
-    """Return the columns of an arm's joints: as chosen, else by their names."""
+    """Return the columns of an arm's joints: as chosen, else by their names.
+
+    Raises:
+        InputFileError: The table has no joints of the arm, several sets of them, or joints whose
+            order is not known; or a column is chosen that it does not have.
+    """
     if any(map(is_joint_role, choice.columns)):
         return _chosen_indices(header, choice, arm)
 
@@ -124,6 +134,8 @@ def _joint_indices(
     if len(vectors) == 1 and vectors[0].has_known_order:
         return vectors[0].columns
 
+    # It is not clear which columns are meant. The table is refused, with the flags that choose
+    # them.
     readings = readings_of_sets(header, known, [vector.columns for vector in vectors])
     if len(vectors) > 1:
         header.refuse(
@@ -136,7 +148,11 @@ def _joint_indices(
 
 
 def _chosen_indices(header: Header, choice: Choice, arm: ArmJoints) -> tuple[int, ...]:
-    """Return the columns of an arm's joints that `--columns` chooses."""
+    """Return the columns of an arm's joints that `--columns` chooses.
+
+    Raises:
+        InputFileError: The table does not have a column, or not all joints have one.
+    """
     chosen = {
         role: header.find_column(name)
         for role, name in choice.columns.items()
