@@ -102,15 +102,15 @@ class ProgressLine:
     def update(self, state: ArmState) -> None:
         """Show a state, but not more often than every REFRESH_S seconds.
 
-        A plan time before the last one begins the next run.
+        If the plan time is earlier than that of the previous state, the next run has begun.
         """
         now = time.monotonic()
         if state.plan_time < self._plan_time:
             self._begin_next_run()
         self._plan_time = state.plan_time
 
-        is_last = state.plan_time >= self._plan.duration
-        if now - self._last_update < REFRESH_S and not is_last:
+        is_at_end = state.plan_time >= self._plan.duration
+        if now - self._last_update < REFRESH_S and not is_at_end:
             return
         self._last_update = now
 

@@ -57,7 +57,9 @@ class NetworkFacts:
 
 
 def measure_network(host: str, timeout: float = 2.0, *, has_dashboard: bool = True) -> NetworkFacts:
-    """Measure round trips, and the arrival of states for `SECONDS`; nothing is claimed or moved.
+    """Measure round trips, and the arrival of states for `SECONDS`.
+
+    No RTDE input is reserved, and nothing moves.
 
     Args:
         host: The controller's address.
@@ -69,20 +71,21 @@ def measure_network(host: str, timeout: float = 2.0, *, has_dashboard: bool = Tr
     """
     connection = RtdeClient(host, timeout)
     try:
-        rtde = _measure_round_trips(lambda: connection.request(VERSION_REQUEST))
+        rtde_durations = _measure_round_trips(lambda: connection.request(VERSION_REQUEST))
     finally:
         connection.close()
 
-    commands = np.empty(0)
+    dashboard_durations = np.empty(0)
     if has_dashboard:
         with DashboardClient(host, timeout) as dashboard:
-            commands = _measure_round_trips(lambda: dashboard.ask("robotmode"))
+            dashboard_durations = _measure_round_trips(lambda: dashboard.ask("robotmode"))
 
     arrivals = []
     stamps = []
     with RtdeReader(host, ["timestamp"], timeout=timeout) as reader:
         period = 1.0 / reader.frequency
-        # Raises where no state comes; what came until now is not measured.
+        # Wait for the first state, and raise if none comes. The measurement begins after it, when
+        # the stream runs.
         reader.first()
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
@@ -90,7 +93,13 @@ def measure_network(host: str, timeout: float = 2.0, *, has_dashboard: bool = Tr
             now = time.monotonic()
             arrivals += [now] * len(states)
             stamps += [state["timestamp"] for state in states]
-    return network_facts(rtde, commands, np.array(arrivals), stamps=np.array(stamps), period=period)
+    return network_facts(
+        rtde_durations,
+        dashboard_durations,
+        np.array(arrivals),
+        stamps=np.array(stamps),
+        period=period,
+    )
 
 
 def _measure_round_trips(request: Callable[[], object]) -> Array:

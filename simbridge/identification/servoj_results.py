@@ -128,10 +128,12 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
     # With the commands. A tuning from held commands is the better start, since split cycles and
     # skipped commands mislead the fit to the path. Without one, or if it fails, the path is tried.
     if commands is not None:
-        single_commands = commands.astype(np.float32).astype(float)
-        for start in (None,) if held is None else (held, None):
+        # A controller receives commands in single precision.
+        received_commands = commands.astype(np.float32).astype(float)
+        starts: list[Tuning | None] = [None] if held is None else [held, None]
+        for start in starts:
             try:
-                fit = _fit_commands(motion, single_commands, start=start, held=held)
+                fit = _fit_commands(motion, received_commands, start=start, held=held)
                 break
             except NotIdentified as reason:
                 missing = str(reason)

@@ -428,15 +428,18 @@ def _gap_remark(judgement: LogJudgement) -> str:
     lost = sum(gap.lost for gap in judgement.gaps)
     longest = max(judgement.gaps, key=lambda gap: gap.duration_s)
     duration = f"{fixed(1e3 * longest.duration_s, 0)}{NO_BREAK}ms"
-    at_s = f"{fixed(longest.at_s, 2)}{NO_BREAK}s"
+    begin = f"{fixed(longest.at_s, 2)}{NO_BREAK}s"
+
+    # Either rows are missing in every gap of a log, or in none (see `find_gaps`).
     if lost:
         holes = counted(len(judgement.gaps), "hole")
         return (
             f"{holes} in the log ({counted(lost, 'row')} lost); the longest lasts {duration}, "
-            f"from {at_s}."
+            f"from {begin}."
         )
+    # Each gap is then the wait for one row that came late.
     rows = counted(len(judgement.gaps), "row")
-    return f"{rows} came late; the longest wait was {duration}, from {at_s}."
+    return f"{rows} came late; the longest wait was {duration}, from {begin}."
 
 
 def _held_remark(judgement: LogJudgement) -> str:

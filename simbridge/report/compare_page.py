@@ -117,7 +117,10 @@ def _motion_groups(columns: Sequence[MotionColumn]) -> list[tuple[str, int]]:
 
 def _drawings(comparison: Comparison) -> dict[str, Any]:
     """Return the paths, and the charts over time."""
-    last_times = comparison.runs[-1].evaluation.log.plan_time
+    # In the views the pointer shows the values of the path that is drawn last: the last run's.
+    last_run_times = comparison.runs[-1].evaluation.log.plan_time
+    views = three_views(paths_of(comparison), last_run_times)
+
     charts = {
         "error_chart": (
             "time",
@@ -135,7 +138,7 @@ def _drawings(comparison: Comparison) -> dict[str, Any]:
             separation_panels(comparison),
         ),
     }
-    drawings: dict[str, Any] = {"views": three_views(paths_of(comparison), last_times)}
+    drawings: dict[str, Any] = {"views": views}
     for key, (name, label, panels) in charts.items():
         drawings[key] = _chart(comparison, name, label, panels)
     return drawings

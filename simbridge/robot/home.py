@@ -320,11 +320,12 @@ def _reach_corners(
         robot: The arm.
         candidates: K postures in the middle of workspaces.
         workspaces: All workspaces.
-        centres: Poses of the candidates (W, 7).
+        centres: Pose of the tool in the middle of each workspace (W, 7).
 
     Returns:
-        Postures (K, C, n), those of the square first, and which candidates fit (K,): the arm
-        attains the corners without going far, and without a jump in the joints' velocities.
+        Postures at the C corners (K, C, n), those of the square first, and which candidates fit
+        (K,): the arm attains the corners without going far, and without a jump in the joints'
+        velocities.
     """
     cube = CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
     scales = [workspaces[candidate.workspace_index].scale for candidate in candidates]
@@ -341,11 +342,14 @@ def _reach_corners(
     # The largest velocity of a joint for 1 m/s of the tool in any direction, rad/s.
     inverses = np.linalg.pinv(posture_jacobians(robot, q))[:, :, :3]
     rates = np.linalg.norm(inverses, axis=2).max(axis=1)
-    jumps = rates.reshape(len(candidates), -1)[:, :SQUARE_CORNERS].max(axis=1)
-    jumps *= [CORNER_SPEED * scale for scale in scales]
+    corner_rates = rates.reshape(len(candidates), -1)[:, :SQUARE_CORNERS].max(axis=1)
+
+    # The largest jump of a joint's velocity at a corner of the square, rad/s.
+    tool_jumps = CORNER_SPEED * np.array(scales)
+    joint_jumps = corner_rates * tool_jumps
 
     all_near = is_near.reshape(len(candidates), -1).all(axis=1)
-    fits = all_near & (jumps < robot.max_velocity_jump)
+    fits = all_near & (joint_jumps < robot.max_velocity_jump)
     return q.reshape(len(candidates), -1, robot.n), fits
 
 
