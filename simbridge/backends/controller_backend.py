@@ -252,7 +252,10 @@ class ControllerBackend(Backend):
             raise StartNotReached(self.host, self.robot.joint_names[joint], float(deviation[joint]))
 
     def stream(self, setpoints: Array) -> Generator[ArmState, None, None]:
-        """See `Backend.stream`. The plan is mapped as a whole before its first setpoint is sent.
+        """See `Backend.stream`.
+
+        The servo process gets the whole plan, as a file that it maps into its memory, before it
+        sends the first setpoint.
 
         Raises:
             ControllerError: One of its subclasses: what ended the stream. Nothing moves again

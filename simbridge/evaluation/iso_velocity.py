@@ -63,9 +63,12 @@ def velocity_figures(
         first = (len(positions) - len(velocity)) // 2
         stamps = cycle.stamp[0] + period * (first + np.arange(len(velocity)))
 
-        # The samples for which the target keeps this speed, at the instant that the arm attains
-        # with its delay. They must be a fraction of the samples at which the target moves.
+        # The time on the plan at which the target was where the arm is at each sample: the arm
+        # follows with a delay.
         due = np.interp(stamps - cycle.delay, cycle.stamp, cycle.plan_time)
+
+        # The samples for which the target keeps the commanded speed at that time. At least
+        # MIN_STEADY of the samples at which the target moves must remain.
         is_steady = _steady_mask(path, due, commanded) & ~rest_mask(due, rests)
         if is_steady.sum() < MIN_STEADY * is_moving.mean() * len(cycle.stamp):
             return no_figures

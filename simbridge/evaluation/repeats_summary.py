@@ -171,7 +171,7 @@ def common_summary(path: Path) -> RepeatsSummary:
         path: The directory.
 
     Raises:
-        NotARun: summary.json or the first run's settings.toml is broken.
+        NotARun: summary.json, or the settings.toml of a run, is broken.
         OutputError: Something cannot be written.
     """
     whole = RunDirectory(path)
@@ -187,7 +187,8 @@ def common_summary(path: Path) -> RepeatsSummary:
                 raise NotARun(path, whole.summary_file.name, f"{missing[0]} is missing")
             return cast(RepeatsSummary, summary)
 
-    # Runs that were put side by side by hand do not say how many were requested.
+    # The number of runs that were requested. Repeats can go on with another number, which their
+    # later runs record; runs that were put side by side by hand record none.
     count = len(runs)
     record = runs[-1].settings()
     if isinstance(record, RunRecord) and record.repeats is not None:

@@ -140,6 +140,8 @@ def figures(responses: Mapping[str, StepResponse]) -> dict[str, float]:
 def run(parameters: ConvergenceParameters) -> Outcome:
     """Run the experiment."""
     arm = choose_arm(parameters)
+    # One number is the stiffness of the translation; the solvers take a tenth of it for the
+    # rotation.
     solvers = make_solvers(arm.robot, parameters.solver, dt=1.0, iterations=1, kp=(parameters.kp,))
     target, target_note = step_target(arm.robot)
     responses = measure(arm.robot, solvers, target, parameters.iterations)

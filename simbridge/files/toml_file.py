@@ -160,10 +160,11 @@ class TomlFile:
         raise InputFileError(self.path, reason, line=self._find_line(field), field=field or None)
 
     def _find_line(self, field: str) -> int | None:
-        """Return the line of a field, from 1.
+        """Return the line of a field, from 1; None if it is not certain.
 
-        The field's key must occur exactly once, else None: in the file, or for a field of a list of
-        tables, such as `[[links]]`, from its table's header to the next one of the list.
+        It is certain if the field's key occurs exactly once in the text that is searched: the whole
+        file, or, for a field of a list of tables such as `[[links]]`, from the header of the
+        field's own table to the next header of the list.
         """
         start = 0
         end = len(self.text)

@@ -104,7 +104,7 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
             target.touch(exist_ok=False)
             is_claimed = True
         elif overwrite and new.is_dir() and (target.is_dir() or target.is_symlink()):
-            # A directory does not replace one with files in it, nor a link.
+            # A directory does not replace a directory with files in it, nor a link.
             os.replace(target, earlier)
         os.replace(new, target)
     except BaseException:

@@ -147,10 +147,10 @@ class RecordedSession:
         return replace(options, **missing, servo=servo)
 
     def _recorded_options(self, options: Options, backend: str) -> dict[str, Any]:
-        """Return the session's options that those of a run leave open.
+        """Return the options of the session that apply to a run, whether the run sets them or not.
 
         Args:
-            options: The options of the run.
+            options: The options of the run, which decide what applies.
             backend: The name of the run's backend.
         """
         floor = self.record.scenario.floor

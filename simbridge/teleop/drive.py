@@ -185,7 +185,7 @@ class Driver:
         self._goal = None
 
     def _note_buttons(self, down: frozenset[str]) -> None:
-        """Note in the session which buttons were pressed and released, and call the function."""
+        """Note in the session which buttons were pressed or released; call `on_button` for each."""
         for button in sorted(down ^ self._down):
             pressed = button in down
             self._session.note("button", button=button, pressed=pressed)
