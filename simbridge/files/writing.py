@@ -111,9 +111,18 @@ def _exchange(new: Path, target: Path, earlier: Path, *, overwrite: bool) -> Non
         if _exists(earlier) and not _exists(target):
             os.replace(earlier, target)
         if is_claimed and _exists(new):
-            # The name still belongs to the empty file.
-            target.unlink(missing_ok=True)
+            _remove_claim(target)
         raise
+
+
+def _remove_claim(target: Path) -> None:
+    """Remove the empty file that claimed the name of a target.
+
+    Another process that may overwrite may have put its own file there meanwhile: it stays.
+    """
+    with contextlib.suppress(OSError):
+        if target.stat().st_size == 0:
+            target.unlink()
 
 
 def write_file(

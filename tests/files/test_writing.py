@@ -125,6 +125,21 @@ def test_a_failed_exchange_leaves_no_empty_file(tmp_path, monkeypatch, error):
     assert contents(tmp_path) == {}
 
 
+def test_an_interrupt_after_the_exchange_keeps_the_file(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def replace_late(*paths):
+        replace(*paths)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", replace_late)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_file(tmp_path / "a.csv", b"new", overwrite=False)
+
+    assert contents(tmp_path) == {"a.csv": b"new"}
+
+
 def test_a_file_is_stored_before_it_is_named(tmp_path, monkeypatch):
     events = []
     fsync = os.fsync
