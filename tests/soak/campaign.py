@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.backends.received_states import STALE_S
 from simbridge.planning.link_choices import LinkName
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
+from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from tests.backends.trial import write_line
 from tests.soak.faults import FAULTS, JUMP, LOCAL, REPLACED, Fault, Trial, with_jumping_clock
@@ -160,6 +162,18 @@ def _stood_still(trial: Trial, begin: int) -> bool:
     return False
 
 
+def _changes(setpoint: Array, sent: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the rows (K,) with another setpoint than the row before.
+
+    How long a setpoint was in force says nothing: a script that is paused keeps it.
+
+    Args:
+        setpoint: The setpoint in force at each tick (T, n), rad.
+        sent: Mask (T,) of the rows with a setpoint.
+    """
+    return 1 + np.flatnonzero((setpoint[1:] != setpoint[:-1]).any(axis=1) & sent[1:])
+
+
 def _judge_end(
     result: Result, trial: Trial, faults: list[Fault], begin: int, *, in_motion: bool
 ) -> None:
@@ -236,9 +250,10 @@ def _judge_record(
     # may step.
     command = RunDirectory.open(trial.out).log().command
     if not len(command):
-        # A setpoint that differs from where the arm began was one of the motion's.
-        begun = sent & (np.abs(setpoint - setpoint[sent][0]).max(axis=1) > 1e-6)
-        if result.phase in ("streaming", "ending") and begun.sum() * period > LOST:
+        # Between the first change of the setpoint and the last; an approach counts, too.
+        changes = _changes(setpoint, sent)
+        lasted = np.ptp(changes) * period if len(changes) else 0.0
+        if result.phase in ("streaming", "ending") and lasted > LOST:
             result.violations.append("the log is empty")
         return
     first = np.flatnonzero((np.abs(setpoint - command[0]) < 1e-6).all(axis=1))
@@ -252,9 +267,7 @@ def _judge_record(
         return
     from_ = int(first[0])
     to = int(last[-1])
-    # When the last one came, not how long it was in force: a script that is paused keeps it.
-    came = 1 + np.flatnonzero((setpoint[1:] != setpoint[:-1]).any(axis=1) & sent[1:])
-    missing = (came.max(initial=0) - to) * period
+    missing = (_changes(setpoint, sent).max(initial=0) - to) * period
     if missing > LOST and result.cause != "completed":
         result.violations.append(f"the log ends {missing:.2f} s before the last setpoint")
     steps = np.abs(np.diff(setpoint[from_ : to + 1], axis=0)) / (period * robot.max_velocity)
