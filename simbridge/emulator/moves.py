@@ -133,7 +133,7 @@ class PathMove(ArmMotion):
             pace.speed,
             duration=pace.duration,
             max_speed=max_speed,
-            begin=begin_speed,
+            begin_speed=begin_speed,
             through=through,
         )
 

@@ -37,7 +37,7 @@ class SpeedProfile:
         speed: Largest speed, above zero, rad/s or m/s.
         duration: Duration, s; above zero it takes precedence, and the speed follows from it.
         max_speed: Upper limit of the speed whatever the duration.
-        begin: The speed at the start, rad/s or m/s; not negative.
+        begin_speed: The speed at the start, rad/s or m/s; not negative.
         through: The distance up to which it does not brake; it then brakes evenly to the end.
 
     Attributes:
@@ -53,7 +53,7 @@ class SpeedProfile:
         *,
         duration: float = 0.0,
         max_speed: float = math.inf,
-        begin: float = 0.0,
+        begin_speed: float = 0.0,
         through: float = 0.0,
     ) -> None:
         self.length = length
@@ -66,13 +66,12 @@ class SpeedProfile:
             speed, acceleration = _pace_for_duration(length, acceleration, duration)
         speed = min(speed, max_speed)
 
-        # The speed between the ramps, and where braking begins. It is above zero, as the largest
-        # speed is.
-        begin_speed = begin
+        # Where braking begins, and the speed between the ramps. This speed is above zero, as the
+        # largest speed is.
         if through <= 0.0:
             # The move must be able to brake, right from the start if it began too fast.
             attainable = math.sqrt(length * acceleration + 0.5 * begin_speed**2)
-            peak = max(min(speed, attainable), 0.0)
+            peak = min(speed, attainable)
             braking = max(acceleration, 0.5 * max(peak, begin_speed) ** 2 / length)
             peak = begin_speed if braking > acceleration else peak
             through = length - 0.5 * peak**2 / braking
@@ -146,9 +145,9 @@ def _pace_for_duration(length: float, acceleration: float, duration: float) -> t
 
     Half the time to accelerate, half to brake, unless the acceleration allows less.
     """
-    # The speed is the smaller root of a quadratic equation, written without the difference of two
+    # The speed is the smaller root of v^2 - a T v + a L = 0, written without the difference of two
     # numbers that are nearly equal if the path is short.
-    full_speed = acceleration * duration
-    root = math.sqrt(max(0.0, full_speed**2 - 4.0 * acceleration * length))
-    speed = 2.0 * acceleration * length / (full_speed + root)
+    speed_without_braking = acceleration * duration
+    root = math.sqrt(max(0.0, speed_without_braking**2 - 4.0 * acceleration * length))
+    speed = 2.0 * acceleration * length / (speed_without_braking + root)
     return speed, max(acceleration, 4.0 * length / duration**2)

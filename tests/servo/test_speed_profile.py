@@ -28,7 +28,7 @@ def test_a_path_takes_its_duration(length):
 
 
 def test_a_path_begun_at_full_speed_keeps_it():
-    shape = SpeedProfile(0.7, 2.0, 0.6, begin=0.6, through=0.3)
+    shape = SpeedProfile(0.7, 2.0, 0.6, begin_speed=0.6, through=0.3)
     speeds = [shape.speed(time) for time in np.linspace(0.0, shape.duration, 100)]
 
     assert max(speeds) == 0.6
@@ -38,7 +38,7 @@ def test_a_path_begun_at_full_speed_keeps_it():
 @pytest.mark.slow
 def test_moving_trapezoid_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
-        shape = SpeedProfile(0.7, 2.0, 0.6, begin=begin, through=through)
+        shape = SpeedProfile(0.7, 2.0, 0.6, begin_speed=begin, through=through)
         times = np.linspace(0.0, shape.duration, 20001)
         distances = np.array([shape.distance(t) for t in times])
         speed = np.array([shape.speed(t) for t in times])
