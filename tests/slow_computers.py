@@ -1,7 +1,7 @@
 """Sessions on a controller, kept moving on a slow computer, too.
 
-There ten steps in a row may take longer than a period. The session is then idle, by design, and is
-engaged again.
+On such a computer ten steps in a row may take longer than a period. The session is then idle, by
+design, and is engaged again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ INPUT_INTERVAL_S = 0.05
 
 
 def was_too_slow(status: LiveStatus) -> bool:
-    """Whether the session is idle since ten steps in a row took longer than a period."""
+    """Whether the session is idle because ten steps in a row took longer than a period."""
     return status.state == "idle" and any(cause.kind == "solver" for cause in status.causes)
 
 
 def keep_until(
     session: LiveSession, reached: Callable[[], bool], give: Callable[[], object]
 ) -> float:
-    """Give an input every 50 ms until something is reached; return for how long, s."""
+    """Give inputs until something is reached; return for how long, s."""
     begin = time.monotonic()
     while not reached():
         status = session.status

@@ -63,7 +63,7 @@ class Page:
         """Wait until the engaged session is in a state."""
 
         def is_reached(view):
-            # After that, only a new engagement would bring it there.
+            # An idle session gets there only by a new engagement.
             assert view.state != "idle", view
             return view.state == state
 

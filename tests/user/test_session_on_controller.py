@@ -1,8 +1,7 @@
 """Live sessions on a controller, which is emulated in a process of its own.
 
-The arm is judged by the controller's own record. Where the period does not matter, it is a CB3
-controller, which takes a setpoint every 8 ms, an e-Series controller every 2: a slow computer keeps
-up with the former.
+The arm is judged by the controller's own record. Most tests use a CB3 controller, which takes a
+setpoint every 8 ms, an e-Series controller every 2: a slow computer keeps up with the former.
 """
 
 from __future__ import annotations
@@ -49,6 +48,8 @@ from tests.controllers import (
 from tests.patience import PATIENCE
 from tests.slow_computers import keep_until, was_too_slow
 
+ROBOTS = {name: simbridge.load_robot(name) for name in ("ur10", "ur10e")}
+
 
 @contextlib.contextmanager
 def live(controller, out, **options):
@@ -93,19 +94,17 @@ def keep(session, seconds, give):
 
 def velocities(controller, since):
     """Joint velocities of the controller's targets, rad/s, one row a tick."""
-    period = simbridge.load_robot(controller.robot).period
+    period = ROBOTS[controller.robot].period
     return np.diff(controller.record(after=since).target_q, axis=0) / period
 
 
 def tool_positions(controller, since):
-    robot = simbridge.load_robot(controller.robot)
-    return tool_path(robot, controller.record(after=since).target_q)[:, :3]
+    return tool_path(ROBOTS[controller.robot], controller.record(after=since).target_q)[:, :3]
 
 
 def tool_position(controller):
     """The tool's present position by the controller's targets (3,), m."""
-    robot = simbridge.load_robot(controller.robot)
-    return tool_path(robot, [controller.state()["target_q"]])[0, :3]
+    return tool_path(ROBOTS[controller.robot], [controller.state()["target_q"]])[0, :3]
 
 
 def test_a_stale_twist_lets_the_arm_hold(e_series, tmp_path):
@@ -151,17 +150,17 @@ def test_a_wrist_swing_causes_no_protective_stop(cb3, tmp_path):
         is_fast = np.abs(recent[:, 5]).max(initial=0.0) > 0.8 * SPEED_LIMITS[5]
         return is_fast and ("joint_velocity", "wrist_3_joint") in known
 
-    # To and fro, a second to either side, so that the joint does not come to the end of its range.
-    swing = np.array([0.0, 0.0, 0.0, 1.5, 0.0, 6.0])
-    swings = itertools.cycle([*20 * [swing], *40 * [-swing], *20 * [swing]])
+    # To and fro, a second to either side: the joint does not stay at the end of its range.
+    start = time.monotonic()
+
+    def swing():
+        sign = 1.0 if np.cos(0.5 * np.pi * (time.monotonic() - start)) > 0.0 else -1.0
+        return session.twist(sign * np.array([0.0, 0.0, 0.0, 1.5, 0.0, 6.0]), frame="tool")
+
     begin = tick(cb3)
     with live(cb3, tmp_path / "run") as session:
         session.engage()
-        keep_until(
-            session,
-            is_fast_and_limited,
-            lambda: session.twist(next(swings), frame="tool"),
-        )
+        keep_until(session, is_fast_and_limited, swing)
         assert session.status.error is None
 
     assert (np.abs(velocities(cb3, begin)) <= SPEED_LIMITS).all()
