@@ -78,7 +78,7 @@ def choose_link(facts: ControllerFacts, choice: LinkName | None) -> LinkName:
         )
         return "rtde"
 
-    # Refuse ur_rtde by its obstacle.
+    # Refuse ur_rtde, and name what stands in its way.
     if obstacle == NOT_ON_POLYSCOPE_X:
         reason = f"{obstacle}. Use --link rtde."
         raise UnsupportedController(facts.host, facts.state.version_text, reason)

@@ -23,6 +23,7 @@ from simbridge.identification.single_cycles import fit_to_single_cycles
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.identification.tuning import Tuning
 from simbridge.robot.pose import Array
+from simbridge.servo.integration import round_to_single
 
 # RMS error of a prediction up to which it is reported although rows are farther apart than calls,
 # rad.
@@ -128,8 +129,8 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
     # With the commands. A tuning from held commands is the better start, since split cycles and
     # skipped commands mislead the fit to the path. Without one, or if it fails, the path is tried.
     if commands is not None:
-        # A controller receives commands in single precision.
-        received_commands = commands.astype(np.float32).astype(float)
+        # servoj takes commands in single precision.
+        received_commands = round_to_single(commands)
         starts: list[Tuning | None] = [None] if held is None else [held, None]
         for start in starts:
             try:

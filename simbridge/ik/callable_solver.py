@@ -89,7 +89,7 @@ class CallableSolver(Solver):
             answer = self._function(q.copy(), target)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # also SystemExit, and what is not an Exception
+        except BaseException as error:  # also SystemExit and the like
             raise solver_failure(self.name, error, q) from error
         return check_answer(self.name, answer, self.robot.n)
 
@@ -168,7 +168,7 @@ def make_custom_solver(robot: Robot, function: SolverFunction, name: str = "") -
         product = factory(robot)
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except BaseException as error:  # also SystemExit, and what is not an Exception
+    except BaseException as error:  # also SystemExit and the like
         failure = solver_failure(name, error)
         reason = f"{failure.reason}, when it was called with the robot (it has one parameter)"
         raise ForeignSolverError(name, reason) from error
@@ -287,7 +287,7 @@ def _import_module(name: str, location: str, what: str) -> ModuleType:
             return importlib.import_module(location)
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except BaseException as error:  # also SystemExit, and what is not an Exception
+    except BaseException as error:  # also SystemExit and the like
         if isinstance(error, FileNotFoundError) and error.filename == location:
             reason = "cannot be used: file not found"
             raise ForeignSolverError(location, reason, what=what) from error

@@ -105,7 +105,7 @@ def name_failures(solver: NamedSolver) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SimbridgeError):
         raise
-    except BaseException as error:  # also SystemExit, and what is not an Exception
+    except BaseException as error:  # also SystemExit and the like
         if not is_custom(solver):
             raise
         raise solver_failure(solver.name, error, solver.q) from error

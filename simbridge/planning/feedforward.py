@@ -91,7 +91,6 @@ def compute_feedforward(
     at_full_speed = _attempt(robot, setpoints, law, plant=plant, corner_tolerance=corner_tolerance)
     if isinstance(at_full_speed, Feedforward):
         return at_full_speed
-    excess = at_full_speed
 
     # Search the highest speed that keeps the limits, by halving the interval between the highest
     # speed that is known to keep them and the lowest that is known not to.
@@ -112,7 +111,7 @@ def compute_feedforward(
 
     # Even if the motion must not be slowed down, the refusal names the speed.
     if slower is None or not slow_down:
-        raise _refusal(robot, law, excess, possible_speed)
+        raise _refusal(robot, law, at_full_speed, possible_speed)
     return slower
 
 

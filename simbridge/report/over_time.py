@@ -99,10 +99,9 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
         subject = "Position error in mm"
         height = POSITION_HEIGHT
     chart = Chart(drawn_panels, stamps, height, bands, marks)
-    label = (
-        f"{subject} over time, logarithmic: tracking and its parts. "
-        f"Largest at {stamps[worst]:.2f} s"
-    )
+    label = f"{subject} over time, logarithmic: tracking and its parts."
+    if marks:
+        label += f" Largest at {stamps[worst]:.2f} s"
     drawing = draw_both_widths(lambda width: chart.svg(f"time{width}", label, width))
     return legend, chart.html(drawing)
 

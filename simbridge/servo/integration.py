@@ -14,7 +14,7 @@ EDGE_TOLERANCE = 1e-6
 
 
 def round_to_single(commands: Array) -> Array:
-    """Round commands to single precision, in which a controller receives them."""
+    """Round commands to single precision, in which servoj takes them."""
     return commands.astype(np.float32).astype(float)
 
 

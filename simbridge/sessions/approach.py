@@ -68,7 +68,7 @@ class ApproachLimit:
         # Number of the task's directions in which the arm can move the tool.
         directions = movable_directions(robot.placements, robot.prismatic, task)
         self._direction_count = min(directions, robot.n)
-        # Number of the Jacobian's rows, in the tool's frame, that the task concerns. An axis is
+        # Number of the Jacobian's rows, in the tool's frame, that concern the task. An axis is
         # indifferent to turns about the tool's z, the last row.
         self._row_count = {"pose": 6, "axis": 5, "position": 3}[task]
 
@@ -147,7 +147,7 @@ class ApproachLimit:
         return np.append(self._collisions.distances(q), smallest)
 
     def _task_jacobian(self, q: Array) -> Array:
-        """Return the rows of the Jacobian (R, n) that the task concerns, in the tool's frame."""
+        """Return the rows of the Jacobian (R, n) that concern the task, in the tool's frame."""
         frame = pin.ReferenceFrame.LOCAL
         jacobian = pin.computeFrameJacobian(self._robot.model, self._data, q, self._tcp, frame)
         rows: Array = jacobian[: self._row_count]

@@ -147,7 +147,10 @@ class RecordedSession:
         return replace(options, **missing, servo=servo)
 
     def _recorded_options(self, options: Options, backend: str) -> dict[str, Any]:
-        """Return the options of the session that apply to a run, whether the run sets them or not.
+        """Return the options of the session that apply to a run.
+
+        The run may set the period, the floor and the tool's speed itself. Tool, kinematics and
+        tuning of the servo are left out if the run names its own.
 
         Args:
             options: The options of the run, which decide what applies.

@@ -76,8 +76,8 @@ def _check_tag(arm: ArmModel, tag: str) -> None:
         needed = "3.x or 5.x: URSim of PolyScope X is not supported"
         raise InvalidParameter("polyscope", tag, needed)
 
-    # Each arm is driven by one major version below PolyScope X: 3 for the CB-Series, 5 for the
-    # e-Series. A major version alone stands for its newest minor one.
+    # Apart from PolyScope X, each arm is driven by exactly one major version: 3 for the CB-Series,
+    # 5 for all later arms. A major version alone stands for its newest minor one.
     oldest_major, oldest_minor = arm.oldest_polyscope
     is_new_enough = minor_text is None or int(minor_text) >= oldest_minor
     if major != oldest_major or not is_new_enough:
