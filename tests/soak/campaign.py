@@ -62,8 +62,9 @@ def run_trial(seed: int, station: Station, robot: str, link: LinkName, directory
         if (robot == "ur10e" or not fault.e_series) and fault.link in ("", link)
     ]
     wanted = [chance.choice(possible) for _ in range(chance.choice((1, 1, 2)))]
-    hostile = next((fault.hostile for fault in wanted if fault.hostile), "")
-    # A plan is solved before anything else happens.
+    # A plan is solved before anything else happens: the solver's fault comes first.
+    wanted.sort(key=lambda fault: not fault.hostile)
+    hostile = wanted[0].hostile
     phase = "starting" if hostile else chance.choice(PHASES)
     delays = [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
     feedforward = chance.random() < 0.3
