@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -327,10 +329,11 @@ def test_the_slider_stops_a_full_speed_run(cb3, tmp_path):
 
 def move_down(host):
     """Move the tool down for a while in a live session, and print the error that ends it."""
+    # The trial's directory.
+    out = Path(tempfile.gettempdir(), "run")
+    options = {"robot": "ur10e", "link": LINK, "report": False, **realtime_options()}
     try:
-        with simbridge.live(
-            "ursim", robot="ur10e", host=host, link=LINK, report=False, **realtime_options()
-        ) as session:
+        with simbridge.live("ursim", host=host, out=out, **options) as session:
             session.engage()
             for _ in range(200):
                 session.twist([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
