@@ -162,8 +162,10 @@ def _kind_of_controller(item):
     """
     if item.name.startswith("test_a_killed_controllers_states_are_logged"):
         return len(KINDS)
-    if "recording" in item.fixturenames:
-        return KINDS.index("cb3" if "[CB3" in item.name else "e_series")
+    if "[CB3" in item.name:
+        return KINDS.index("cb3")
+    if "[e-Series" in item.name:
+        return KINDS.index("e_series")
     return next((number for number, kind in enumerate(KINDS) if kind in item.fixturenames), 0)
 
 

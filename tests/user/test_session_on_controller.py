@@ -51,6 +51,12 @@ from tests.slow_computers import keep_until, was_too_slow
 ROBOTS = {name: simbridge.load_robot(name) for name in ("ur10", "ur10e")}
 
 
+@pytest.fixture(params=["CB3", pytest.param("e-Series", marks=pytest.mark.soak)])
+def controller(request, controllers):
+    """A CB3 controller; in `make soak` an e-Series controller, too."""
+    return controllers.ready(request.param)
+
+
 @contextlib.contextmanager
 def live(controller, out, **options):
     """A session that is not evaluated, which takes half a second, unless that is asked for.
@@ -166,24 +172,24 @@ def test_a_wrist_swing_causes_no_protective_stop(cb3, tmp_path):
     assert (np.abs(velocities(cb3, begin)) <= SPEED_LIMITS).all()
 
 
-def test_a_protective_stop_needs_a_new_engagement(cb3, tmp_path):
-    with live(cb3, tmp_path / "run") as session:
+def test_a_protective_stop_needs_a_new_engagement(controller, tmp_path):
+    with live(controller, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        cb3.do("protective_stop")
+        controller.do("protective_stop")
         wait_for(lambda: session.status.error is not None, "no error")
         assert isinstance(session.status.error, ProtectiveStop)
         assert session.status.state == "idle"
-        stopped = tick(cb3)
+        stopped = tick(controller)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        assert never_moved(cb3, stopped)
-        cb3.set(unlock_delay=0.0)
+        assert never_moved(controller, stopped)
+        controller.set(unlock_delay=0.0)
         session.engage()
         assert session.status.error is None
-        again = tool_position(cb3)
+        again = tool_position(controller)
         keep_until(
             session,
-            lambda: tool_position(cb3)[0] - again[0] > 0.01,
+            lambda: tool_position(controller)[0] - again[0] > 0.01,
             lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
         )
 
@@ -197,26 +203,26 @@ def test_a_protective_stop_needs_a_new_engagement(cb3, tmp_path):
     assert fates[-1] == "accepted"
 
 
-def test_the_arm_holds_while_the_slider_is_zero(cb3, tmp_path):
-    with live(cb3, tmp_path / "run") as session:
+def test_the_arm_holds_while_the_slider_is_zero(controller, tmp_path):
+    with live(controller, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        cb3.do("slider", fraction=0.0)
+        controller.do("slider", fraction=0.0)
         keep(session, 0.6, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        held = tick(cb3)
+        held = tick(controller)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        assert np.ptp(tool_positions(cb3, held), axis=0).max() < 1e-4
+        assert np.ptp(tool_positions(controller, held), axis=0).max() < 1e-4
         # On a busy machine an input may be late, and then stale for a moment.
         keep_until(
             session,
             lambda: [str(cause) for cause in session.status.causes] == ["speed_slider 0.00"],
             lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
         )
-        cb3.do("slider", fraction=1.0)
-        rises = tool_position(cb3)
+        controller.do("slider", fraction=1.0)
+        rises = tool_position(controller)
         keep_until(
             session,
-            lambda: tool_position(cb3)[0] - rises[0] > 0.01,
+            lambda: tool_position(controller)[0] - rises[0] > 0.01,
             lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
         )
         assert session.status.error is None
@@ -349,11 +355,11 @@ def test_the_grippers_payload_holds_after_a_stop(stopped):
 
 
 @pytest.mark.usefixtures("short_pages")
-def test_a_changed_tcp_ends_the_session(cb3, tmp_path):
-    with live(cb3, tmp_path / "run", report=True) as session:
+def test_a_changed_tcp_ends_the_session(controller, tmp_path):
+    with live(controller, tmp_path / "run", report=True) as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        run_secondary_program(cb3, "set_tcp(p[0, 0, 0.05, 0, 0, 0])")
+        run_secondary_program(controller, "set_tcp(p[0, 0, 0.05, 0, 0, 0])")
         wait_for(lambda: session.status.error is not None, "no error")
         error = session.status.error
 
@@ -446,26 +452,28 @@ def test_the_commands_of_the_log_arrived(e_series, tmp_path):
     assert drop[:2].max() < 1e-3
 
 
-def test_a_pause_at_the_pendant_disengages(cb3, tmp_path):
-    with live(cb3, tmp_path / "run") as session:
+def test_a_pause_at_the_pendant_disengages(controller, tmp_path):
+    with live(controller, tmp_path / "run") as session:
         session.engage()
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        cb3.do("pause_program")
+        controller.do("pause_program")
         in_state(session, "paused")
         with pytest.raises(NotEngaged, match="resume it there first"):
             session.engage()
-        cb3.do("play_program")
+        controller.do("play_program")
         in_state(session, "idle")
         # The program that goes on first takes the arm to where it had sent it before the pause.
-        wait_for(lambda: not velocities(cb3, tick(cb3) - 50).any(), "the arm is at rest")
-        resumed = tick(cb3)
+        wait_for(
+            lambda: not velocities(controller, tick(controller) - 50).any(), "the arm is at rest"
+        )
+        resumed = tick(controller)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
-        assert np.ptp(tool_positions(cb3, resumed), axis=0).max() < 1e-4
+        assert np.ptp(tool_positions(controller, resumed), axis=0).max() < 1e-4
         session.engage()
-        start = tool_position(cb3)
+        start = tool_position(controller)
         keep_until(
             session,
-            lambda: tool_position(cb3)[0] - start[0] > 0.01,
+            lambda: tool_position(controller)[0] - start[0] > 0.01,
             lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]),
         )
         assert session.status.error is None
