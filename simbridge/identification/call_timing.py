@@ -211,19 +211,21 @@ def _search_timing(
         # Try beginnings of calls within a cycle to either side of the usual one. The duration stays
         # fixed in these short fits.
         usual_begin = duration * _usual_begin(motion, index, duration)
+        short_fits = []
         for shift in np.linspace(-1.0, 1.0, TRIED_BEGINS) * motion.cycle:
             begin = wrap_begin(usual_begin + shift, duration)
             law = TimedLaw(tuning.gain, tuning.lookahead, duration, begin)
-            fit = _fit_calls(motion, commands, index, law=law, rounds=1, unknowns=TUNING_AND_BEGIN)
-            if best is None or fit.cost < best.cost:
-                best = fit
+            short_fits.append(
+                _fit_calls(motion, commands, index, law=law, rounds=1, unknowns=TUNING_AND_BEGIN)
+            )
 
-        # Refine the best fit so far, which may be of an earlier duration; now its duration varies.
-        assert best is not None
-        law = best.calls.law
-        fit = _fit_calls(motion, commands, index, law=law, rounds=4, unknowns=ALL_UNKNOWNS)
-        if fit.cost < best.cost:
-            best = fit
+        # Refine the best of them, whose duration now varies, too.
+        short_fit = min(short_fits, key=lambda fit: fit.cost)
+        law = short_fit.calls.law
+        refined_fit = _fit_calls(motion, commands, index, law=law, rounds=4, unknowns=ALL_UNKNOWNS)
+
+        fits = [short_fit, refined_fit] if best is None else [best, short_fit, refined_fit]
+        best = min(fits, key=lambda fit: fit.cost)
         if np.median(best.residuals[motion.moving]) < max_exact_residual:
             break
     assert best is not None
