@@ -93,10 +93,15 @@ class _Candidate(NamedTuple):
     q: Array
 
 
-def with_found_home(robot: Robot) -> Robot:
+def with_found_home(robot: Robot, *, is_replaced: bool = False) -> Robot:
     """Return the arm with a home that is found, and the workspace around it.
 
     Its task is the one that its joints control; its notes tell of all this.
+
+    Args:
+        robot: The arm, whose file defines no home.
+        is_replaced: Whether plans start from a given home, so that the found one only places the
+            built-in scenarios.
     """
     task = controllable_task(robot)
     notes = robot.notes
@@ -107,9 +112,12 @@ def with_found_home(robot: Robot) -> Robot:
 
     home = _search_home(robot)
     if home is None:
+        consequence = "the middle of the joint ranges is used (set another with --home)"
+        if is_replaced:
+            consequence = "built-in scenarios may be out of reach"
         note = (
-            "The file defines no home posture, and none with room around it was found: the middle "
-            "of the joint ranges is used (set another with --home)."
+            "The file defines no home posture, and none with room around it was found: "
+            f"{consequence}."
         )
         return replace(robot, notes=(*notes, note))
 
@@ -119,10 +127,15 @@ def with_found_home(robot: Robot) -> Robot:
     rounded = home.q.round(4) + 0.0
     positions = " ".join(f"{q:.4g}" for q in rounded)
     size = "have" if workspace.scale == 1.0 else f"are scaled to {workspace.scale:g} times"
+    scenarios = (
+        f"Built-in scenarios {size} their UR10 size, centred at ({x:.2f}, {y:.2f}, {z:.2f}) m"
+    )
     note = (
         f"The file defines no home posture; this one, elbow up, was found: --home {positions}. "
-        f"Built-in scenarios {size} their UR10 size, centred at ({x:.2f}, {y:.2f}, {z:.2f}) m."
+        f"{scenarios}."
     )
+    if is_replaced:
+        note = f"{scenarios}, where this arm has room: around --home {positions}, elbow up."
     return replace(robot, home=read_only(home.q), workspace=workspace, notes=(*notes, note))
 
 

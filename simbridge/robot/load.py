@@ -77,7 +77,14 @@ def load_robot(
             path = description.file
             known_packages = description.packages | known_packages
             arguments = description.arguments | arguments
-        arm = _load_urdf(path, base=base, tip=tip, packages=known_packages, arguments=arguments)
+        arm = _load_urdf(
+            path,
+            base=base,
+            tip=tip,
+            packages=known_packages,
+            arguments=arguments,
+            home_is_given=home is not None,
+        )
     else:
         raise unknown_robot(text, files)
 
@@ -119,10 +126,11 @@ def _load_urdf(
     tip: str | None,
     packages: Mapping[str, Path],
     arguments: Mapping[str, str],
+    home_is_given: bool,
 ) -> Robot:
     """Read an arm, find its home, and warn of what was decided; see `read_urdf`."""
     arm = read_urdf(path, base=base, tip=tip, packages=packages, arguments=arguments)
-    arm = with_found_home(arm)
+    arm = with_found_home(arm, is_replaced=home_is_given)
     for note in arm.notes:
         warnings.warn(note, stacklevel=3)
     named_packages = tuple(f"{name}={directory}" for name, directory in packages.items())

@@ -73,6 +73,8 @@ def test_a_given_home_moves_no_scenario(seven):
 
     assert reloaded.home == pytest.approx(home)
     assert reloaded.workspace == seven.workspace
+    # Nor is it said that another home is used.
+    assert reloaded.notes[-1].startswith("Built-in scenarios are scaled to ")
 
 
 def test_gravity_follows_a_tilted_base(tmp_path):
