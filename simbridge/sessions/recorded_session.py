@@ -136,21 +136,18 @@ class RecordedSession:
         if options.cell is None and cell_file:
             options = replace(options, cell=load_cell(cell_file))
 
-        # The servo is the session's: options always name one, so that it cannot be seen whether
-        # the user did. The session completes the other options that are not set.
-        recorded = self._recorded_options(options, backend)
-        servo = recorded.pop("servo", options.servo)
+        # The session completes the options that are not set.
         missing = {}
-        for name, value in recorded.items():
+        for name, value in self._recorded_options(options, backend).items():
             if getattr(options, name) in (None, ()):
                 missing[name] = value
-        return replace(options, **missing, servo=servo)
+        return replace(options, **missing)
 
     def _recorded_options(self, options: Options, backend: str) -> dict[str, Any]:
         """Return the options of the session that apply to a run.
 
-        The run may set the period, the floor and the tool's speed itself. Tool, kinematics and
-        tuning of the servo are left out if the run names its own.
+        The run may set the period, the floor and the tool's speed itself. Tool, kinematics, and
+        servo with its tuning are left out if the run names its own.
 
         Args:
             options: The options of the run, which decide what applies.
@@ -169,10 +166,13 @@ class RecordedSession:
         if backend != SLOW_BACKEND:
             recorded["max_tool_speed"] = robot.max_tool_speed
 
-        # Any kinematics, and any tuning of the servo, that the run names replace the session's.
+        # Any kinematics, another servo, and any tuning of it, that the run names replace the
+        # session's.
         if options.kinematics_source is None and self.record.kinematics.is_calibrated:
             recorded["kinematics"] = self.path
-        if options.plant is None and options.servo_gain is None and options.servo_lookahead is None:
+        has_same_servo = options.servo in (None, self.record.backend.servo)
+        tuning = (options.plant, options.servo_gain, options.servo_lookahead)
+        if has_same_servo and all(value is None for value in tuning):
             recorded |= _servo_options(self.record.backend, options)
 
         return recorded

@@ -12,7 +12,7 @@ import pytest
 
 from simbridge.errors import InvalidParameter, PlanRefused, SimbridgeError
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, Servo
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.samples import LiveSample, LogColumns
@@ -99,6 +99,20 @@ def test_they_do_so_with_other_options_of_the_session(
     count = len(log.setpoint) - first
 
     assert np.array_equal(again.setpoints[begin : begin + count], log.setpoint[first:])
+
+
+@pytest.mark.parametrize(("recorded", "chosen"), [("ideal", "servoj"), ("servoj", "ideal")])
+def test_another_servo_replaces_the_sessions(
+    tmp_path: Path, recorded: Servo, chosen: Servo
+) -> None:
+    with stepped(tmp_path / "hand", servo=recorded) as session:
+        session.engage()
+        session.twist([0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
+        session.wait(0.1)
+
+    again = prepare(tmp_path / "hand", options=Options(servo=chosen))
+
+    assert again.backend_record.servo == chosen
 
 
 @pytest.mark.filterwarnings("ignore:--servo-gain 300 replaces the gain")
