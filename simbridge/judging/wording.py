@@ -210,11 +210,11 @@ def error_phrase(errors: TrackingErrors, *, with_tool: bool = True) -> str:
     """
     whole = errors.whole
     leading = SIGNAL_NAMES[whole.leading]
+    trailing = "the joints" if whole.trailing == "actual" else "the joint targets"
     if whole.size.max_rad == 0.0:
-        return f"the joints were exactly at {leading}"
+        return f"{trailing} were exactly at {leading}"
 
     # "the joints trailed the commands by 30 ms, 2 mrad RMS".
-    trailing = "the joints" if whole.trailing == "actual" else "the joint targets"
     lag = lag_text(whole)
     size = size_text(whole.size, with_tool=with_tool)
     if lag:
