@@ -143,13 +143,17 @@ class LiveLoop:
         step = self._motion.step(now, rate, self._channel.newest(), rate_cause=rate_cause)
         duration = time.perf_counter() - begin if self._timed else math.nan
 
-        # The time in which other threads used the core is not the solver's fault.
+        # A step that seems too long may have waited while other threads used the core, which is not
+        # the solver's fault.
         if duration > self._period:
             duration -= self._waiting.seconds() - waited_before
 
-        # Stop the arm, first of all orders, if the steps take too long.
+        # Find the causes, before this period becomes the last one.
         causes = self._add_causes(step.causes, now, duration)
         self._begun_at = now
+
+        # Stop the arm, first of all orders, if several steps in a row take too long.
+        self._count_slow_step(duration)
         if self._slow_steps >= SLOW_STEPS and step.phase is not LivePhase.IDLE:
             self.requests.appendleft(OrderRequest(Order.TOO_SLOW))
             self._slow_steps = 0
@@ -196,6 +200,18 @@ class LiveLoop:
         self._max_speed = min(max(self._requested_max_speed, lowest), highest)
         return self._max_speed
 
+    def _count_slow_step(self, duration: float) -> None:
+        """Count a step if it took longer than a period; else begin anew.
+
+        Args:
+            duration: How long the step took, s; nan if that does not count.
+        """
+        if duration > self._period:
+            self._slow_steps += 1
+            self._slow_duration = duration
+        else:
+            self._slow_steps = 0
+
     def _add_causes(
         self, causes: tuple[LiveCause, ...], now: float, duration: float
     ) -> tuple[LiveCause, ...]:
@@ -207,11 +223,8 @@ class LiveLoop:
             duration: How long its step took, s; nan if that does not count.
         """
         if duration > self._period:
-            self._slow_steps += 1
-            self._slow_duration = duration
             causes = (LiveCause.of("solver", "", duration), *causes)
         else:
-            self._slow_steps = 0
             interval = 0.0 if self._begun_at is None else now - self._begun_at
             if interval > STANDSTILL:
                 causes = (LiveCause.of("loop", "", interval), *causes)
