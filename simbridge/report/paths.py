@@ -318,7 +318,11 @@ def draw_view(
         points = path.positions[:, view.pick] - frame.origin
         shown = decimate_path(points, PIECES)
         axes.plot(
-            *points[shown].T, color=path.colour, linewidth=path.width, marker=dots(len(points))
+            *points[shown].T,
+            color=path.colour,
+            linewidth=path.width,
+            # A path of few samples has a dot at each.
+            marker=dots(len(points)),
         )
     for point, kind in marks:
         mark(axes, point[view.pick] - frame.origin, kind)
@@ -400,18 +404,23 @@ def _draw_coloured_path(axes: Axes, points: Array, error: Array, *, edges: Array
         error: Tracking error (T,), mm.
         edges: The errors at which the colour changes, mm.
     """
-    # The number of each sample's colour: that between the edges around its error.
-    level = np.clip(np.searchsorted(edges, _largest_of_pieces(error)) - 1, 0, len(edges) - 2)
+    # The number of each sample's colour: that of the step between the edges around its error.
+    step_numbers = np.searchsorted(edges, _largest_of_pieces(error)) - 1
+    colour_numbers = np.clip(step_numbers, 0, len(edges) - 2)
+
     shown = decimate_path(points, PIECES)
-    shades = colours(edges)
-    for number, colour in enumerate(shades):
-        has_colour = level[shown] == number
-        # A piece ends where the next one begins.
+    path_colours = colours(edges)
+    for number, colour in enumerate(path_colours):
+        has_colour = colour_numbers[shown] == number
+        # A piece of the path ends where the next one begins.
         has_colour[1:] |= has_colour[:-1]
+        # The line has gaps where points are nan: where the path has another colour.
+        coloured_points = np.where(has_colour[:, None], points[shown], np.nan)
         axes.plot(
-            *np.where(has_colour[:, None], points[shown], np.nan).T,
+            *coloured_points.T,
             color=colour,
-            linewidth=MAP_WIDTH + MAP_EXTRA_WIDTH * number / len(shades),
+            linewidth=MAP_WIDTH + MAP_EXTRA_WIDTH * number / len(path_colours),
+            # A path of few samples has a dot at each.
             marker=dots(len(error)),
             solid_capstyle="round",
         )

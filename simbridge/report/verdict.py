@@ -372,6 +372,7 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
             "--servo-lookahead"
         )
 
+    # The tuning is the configured one, but the joint targets do not follow the recorded commands.
     if check is not None and check["holds"] is False and check["gain"] is not None:
         return (
             "commands probably came too late or were lost: check the computer with `simbridge "
@@ -379,7 +380,8 @@ def _plant_options(summary: Summary, part: ErrorPart) -> str:
         )
 
     if is_servo_law:
-        if summary["inputs"] is not None:
+        is_session = summary["inputs"] is not None
+        if is_session:
             return "try --lead on, a higher --servo-gain or a shorter --servo-lookahead"
         if summary["feedforward"]:
             return "--speed-scale below 1 reduces it"

@@ -221,7 +221,7 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         distributed = optional_package(
-            "distributed", "distributed", purpose="--cluster", extra="cluster"
+            module="distributed", package="distributed", purpose="--cluster", extra="cluster"
         )
         self._address = address
         # Number of points that the workers can make at a time.
@@ -241,11 +241,15 @@ class Cluster:
         except (OSError, ValueError) as error:
             raise ClusterUnreachable(address, str(error)) from None
 
-        answers = self._ask(lambda: self._client.run(made_by), timeout=FIRST_ANSWER_TIMEOUT_S)
-        different = {versions for versions in answers.values() if versions != made_by()}
-        if different:
+        # Every worker, as this process, states the versions with which it would make points.
+        versions_here = made_by()
+        versions_by_worker = self._ask(
+            lambda: self._client.run(made_by), timeout=FIRST_ANSWER_TIMEOUT_S
+        )
+        other_versions = set(versions_by_worker.values()) - {versions_here}
+        if other_versions:
             self._client.close()
-            raise OtherVersions(address, min(different), made_by())
+            raise OtherVersions(address, min(other_versions), versions_here)
 
     def _ask(self, question: Callable[[], Any], *, timeout: float) -> Any:
         """Call a function that may wait forever, in a thread, and return its answer.

@@ -173,9 +173,15 @@ def _wiping(random: np.random.Generator) -> HandMotion:
         width = 0.11 if stroke in (0, stroke_count - 1) else 0.22
         # The hand goes forwards in the first half, and back in the second.
         forward = 0.02 if stroke < stroke_count // 2 else -0.02
-        shift = np.array([forward, side * width, 0.0]) + random.normal(0.0, 0.3 * PERSONAL_SHIFT, 3)
+        stroke_deviation = random.normal(0.0, 0.3 * PERSONAL_SHIFT, 3)
+        shift = np.array([forward, side * width, 0.0]) + stroke_deviation
+        # A stroke also turns the hand about z, by 1 rad per metre of its width.
         turn = np.array([0.0, 0.0, side * width])
-        submovements += _reach(0.2 + 0.52 * stroke, 0.6, shift, turn)
+
+        # A stroke begins every 0.52 s and lasts 0.6 s without its correction.
+        begin = 0.2 + 0.52 * stroke
+        duration = 0.6
+        submovements += _reach(begin, duration, shift, turn)
     return HandMotion("A hand wipes from side to side.", submovements)
 
 
@@ -183,11 +189,15 @@ def _screwing(random: np.random.Generator) -> HandMotion:
     """Return a hand that turns something about its axis, and turns back, again and again."""
     submovements = []
     for turn in range(4):
-        begin = 0.2 + 1.1 * turn
         angle = 1.0 + random.normal(0.0, 0.05)
         wobble = random.normal(0.0, 0.5 * PERSONAL_SHIFT, 3)
+        # The hand moves 4 mm down with each turn, and does not move up again when it turns back.
         lowering = np.array([0.0, 0.0, -0.004])
         rotation = np.array([0.05, 0.05, angle])
+
+        # A turn begins every 1.1 s and lasts 0.5 s; the hand turns back 0.55 s later, in 0.45 s.
+        # Neither duration includes the correction.
+        begin = 0.2 + 1.1 * turn
         submovements += _reach(begin, 0.5, wobble + lowering, rotation)
         submovements += _reach(begin + 0.55, 0.45, -wobble, -rotation)
     return HandMotion("A hand turns a screw: it turns, and turns back, four times.", submovements)
