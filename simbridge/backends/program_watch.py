@@ -20,9 +20,9 @@ from simbridge.ur.tables import PROGRAM_RUNS, RuntimeState
 ADVANCE_TIME_S = 0.05
 # Largest number of states before a pause that may show no count, which comes late.
 MAX_LATE_COUNTS = 2
-# A script that plays names itself in its second statement, within this time.
+# A script that plays writes its number to the register in its second statement, within this time.
 NAMING_TIME_S = 0.1
-# A script that was uploaded has carried its number for this long at the latest.
+# The number of a script that was uploaded stands in its register after this time at the latest.
 START_TIME_S = 5.0
 
 
@@ -115,14 +115,16 @@ class ProgramWatch:
             return ProgramOwner.OURS
 
         if is_named:
-            # If the counter stands still, an earlier program has left number and counter behind.
+            # If the counter stays as it is, an earlier program has left number and counter behind.
             if now - self._still_since > ADVANCE_TIME_S:
                 return ProgramOwner.OTHER
+            # Until then the answer for the last state holds. If no program ran in that state, one
+            # has begun since.
             if self.program is ProgramOwner.NONE:
                 return ProgramOwner.UNKNOWN
             return self.program
 
-        # Ours may not have reached its first statement yet.
+        # Ours may not have begun yet, or not have named itself.
         if self._is_starting and now - self._unnamed_since < START_TIME_S:
             return ProgramOwner.UNKNOWN
         return ProgramOwner.OTHER

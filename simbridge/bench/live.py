@@ -112,8 +112,9 @@ def _rows(title: str, run: RunDirectory, wake_ups: Array) -> list[Row]:
         run: Directory of the session.
         wake_ups: When the bare timer woke (K,), s.
     """
-    # When each period began, s, and the delay of each input, ms. Idle periods without an order are
-    # not logged, and this session's first order engages it.
+    # When each period began, s, and the delay of each input, ms. Idle periods are not logged, but
+    # this session is never idle between its first order, which engages it, and its last one: so a
+    # gap in its log shows missed periods.
     begun = run.log().live["now"]
     delays = 1e3 * np.array(latencies(read_inputs(run.path)))
 

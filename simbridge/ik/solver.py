@@ -269,7 +269,8 @@ class Solver(ABC):
             it at all; else the one that comes nearest.
         """
         best: Solution | None = None
-        # The error of the best try in tolerances, at least one.
+        # The error of the best try, as a multiple of the tolerance. All tries within the tolerance
+        # count as 1: of them, the first one is kept unless a later one is within the joint limits.
         least_miss = math.inf
         iterations = 0
         tries = 0

@@ -178,6 +178,8 @@ def _compile_in_cache(program: KernelProgram, name: str, signature: Any, purpose
             _load_or_compile(dispatcher, signature)
         else:
             _report_compiling(purpose)
+            # Take over equal functions of earlier programs: those that this process has compiled
+            # already need not be compiled again.
             share_functions(module, program.text)
             with compile_once(module):
                 # Another process may have compiled it meanwhile.

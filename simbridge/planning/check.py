@@ -392,7 +392,9 @@ def _check_acceleration(
     # is a jump.
     acceleration = np.abs(np.diff(rates.velocity[:-1], axis=0)) / period
 
-    # Stretched time passes at a rate that changes: that adds to what the limiter allows.
+    # Accelerations are limited before time is stretched. Stretched time passes at a rate that
+    # changes by up to CLOCK_SLOPE a second, which adds this much times the joint's velocity. An
+    # acceleration lies between two periods: the faster one counts.
     speed = np.maximum(rates.speed[1:-1], rates.speed[:-2])
     allowed = max_acceleration + CLOCK_SLOPE * speed
 

@@ -386,6 +386,7 @@ def _read_limits(joint: Element, faults: FileFaults) -> UrdfLimits:
     """
     kind = joint.attributes.get("type")
     is_known = kind in {"revolute", "continuous", "prismatic"}
+    # A joint without a type was refused when the tree was read.
     if kind and not is_known:
         with faults.collect():
             joint.refuse(
@@ -394,7 +395,7 @@ def _read_limits(joint: Element, faults: FileFaults) -> UrdfLimits:
                 "type",
             )
     if not is_known and joint.find("limit") is None:
-        # The type that it will have may need none.
+        # Demand no limits: once its type is corrected, the joint may need none.
         return UNREADABLE
 
     # The range.

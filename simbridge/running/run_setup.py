@@ -242,15 +242,18 @@ def prepare(
     options = options or Options()
     choice = SolverChoice.of(solver, solver_name, solver_changes or {})
 
-    # A live session completes the options, and has an arm.
+    # None if the scenario is not the directory of a live session.
     session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
     if session is not None:
+        # A session completes the options. Its arm is used unless the user names one, or gives a
+        # solver that was made for one.
         options = session.options(options, backend)
         if robot is None and choice.solver is None:
             robot = session.arm(links=options.links)
 
     # Replay a plan, solve a session again, or plan a scenario.
     if options.plan is not None:
+        # The plan has the joint positions: the session's inputs are not solved again.
         recorded = scenario if session is None else session.scenario(solved=False)
         return prepare_replay(recorded, robot, choice, options=options, backend=backend)
     if session is not None:

@@ -85,8 +85,9 @@ class ServojJoints:
     def command(self, q: Array, call: float | None = None) -> None:
         """Begin a call of servoj.
 
-        The call begins with the coming cycle; or inside this cycle, if the previous call ends
-        there. If the previous call would outlast the cycle, it is given up.
+        The call begins at the start of the coming cycle; or inside the coming cycle, if the
+        previous call ends there. A previous call that would last until the end of the coming cycle,
+        or longer, is given up at the start of that cycle.
 
         Args:
             q: The command (n,), rad.
@@ -102,7 +103,7 @@ class ServojJoints:
             self._append(self._commands[-1], 0.0)
             begin = 0.0
         elif begin > self.law.cycle - tolerance:
-            # The previous call would outlast the coming cycle.
+            # The previous call would last until the end of the coming cycle, or longer.
             self._give_up_calls()
             begin = 0.0
         self._append(command, begin + duration)

@@ -91,12 +91,14 @@ def load_custom_rows(strict: Array, values: Array, cutoff: float, descent: Desce
     n = descent.iterate.n
     count = strict.shape[0]
 
-    # Orthonormalise the custom rows, and find the values of the orthonormal ones.
+    # Orthonormalise the custom rows, and find the values of the orthonormal ones. Until then the
+    # custom rows stand at the places of the task's rows, which are filled in later.
     for k in range(count):
         scratch.strict_values[HELD_PART, k] = values[k]
         for j in range(n):
             scratch.strict[j, k] = strict[k, j]
     independent = independent_rows(scratch.strict, count, cutoff, descent)
+    # Find all values before writing any: that may overwrite values from which others are found.
     for i in range(independent):
         scratch.vector[i] = motion_along(i, HELD_PART, count, descent)
 
