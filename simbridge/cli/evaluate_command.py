@@ -147,6 +147,7 @@ def _show_run(result: Mapping[str, Any], facts: Mapping[str, Any], *, find_marke
         find_marker: Whether the marker was estimated.
     """
     console = Terminal()
+    # The headline states the error that the external instrument, the witness, has measured.
     error = result["tracking_error"]["witness"]
     source = source_of(facts, externally=True)
     headline = sentence(source, error, facts["scenario"], facts["outcome"])
@@ -172,6 +173,7 @@ def _show_repeats(
     The arguments are those of `_show_run`.
     """
     console = Terminal()
+    # The headline states the errors that the external instrument, the witness, has measured.
     errors = [run["tracking_error"]["witness"]["position_m"] for run in result["runs"]]
     source = source_of(facts, externally=True)
     say(console, f"{mean_headline(source, facts['scenario'], errors)}\n", style="bold")

@@ -136,8 +136,8 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
 
 def run(parameters: InterpolationParameters) -> Outcome:
     """Run the experiment."""
-    # A single kp is the stiffness of the translation; a tenth of it applies to the rotation.
     arm = choose_arm(parameters)
+    # A single kp is the stiffness of the translation; a tenth of it applies to the rotation.
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
     solvers = make_solvers(arm.robot, parameters.solver, **settings)
 

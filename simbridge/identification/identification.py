@@ -209,7 +209,8 @@ def _friction(samples: Samples, no_motion: NotIdentified | None) -> FrictionResu
         samples: The recording.
         no_motion: Why the recording has no joint targets of servoj; None if it has some.
     """
-    # In a motion by hand the currents do not match torque and friction, nor do they in noise.
+    # The currents do not match torque and friction if the arm was moved by hand, or if the joint
+    # targets are noise.
     if isinstance(no_motion, NotProgrammedMotion):
         raise no_motion
 
@@ -225,6 +226,7 @@ def _friction(samples: Samples, no_motion: NotIdentified | None) -> FrictionResu
         missing_columns.append("target_qd")
     if current is None:
         missing_columns.append("target_current")
+    # Raise an error that names the columns that are missing, if any are.
     samples.need(*missing_columns)
     assert velocity is not None and current is not None
     return fit_friction(velocity, moment, current)

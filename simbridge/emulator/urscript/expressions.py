@@ -1,8 +1,10 @@
 """Writes the expressions of a script as Python: operators, elements, calls.
 
-The docstring of `compiler.py` says what names in Python stand for. Those that begin with an
-underscore are helpers that the runtime puts into the program's namespace; most are methods of
-`Operators`.
+In the Python that is written, v_x is a local variable of the script and g_x a global one, u_f a
+function of the program and b_f a built-in one, and _t the thread that runs the script: see the
+docstring of `compiler.py`. The other names that begin with an underscore are helpers that the
+runtime puts into the program's namespace, most of them methods of `Operators`; or, with a number,
+intermediate values (see `_list_change`).
 """
 
 from __future__ import annotations
@@ -209,6 +211,10 @@ class ExpressionWriter:
                 v_x := _with_item(_p1, _m1[0], v_x),
                 _m1[1],
             )[-1]
+
+        `_invoke` calls the method in the thread `_t`, and returns the changed list and what the
+        method returns. `_item_at_path` reads an element of the variable, and `_with_item` returns
+        the variable's value with another element.
 
         Args:
             variable_name: The variable that holds the list.
