@@ -149,11 +149,13 @@ class ProgramWatch:
         if self.program is ProgramOwner.OURS:
             # Without these signs another program may have taken its place, just before the pause.
             counted_until_paused = self._uncounted_states <= MAX_LATE_COUNTS
-            carries_number = is_named or self._is_starting
-            is_still_ours = counted_until_paused and carries_number
+            # A script that is starting may not have written its number yet.
+            number_fits = is_named or self._is_starting
+            is_still_ours = counted_until_paused and number_fits
             return ProgramOwner.OURS if is_still_ours else ProgramOwner.UNKNOWN
 
         # Our script may have been paused before it named itself, which takes it hardly any time.
-        may_be_unnamed = self._first_unnamed is None or now - self._first_unnamed < NAMING_TIME_S
-        is_just_sent = self._is_starting and may_be_unnamed
-        return ProgramOwner.OURS if is_just_sent else ProgramOwner.UNKNOWN
+        # If a program has played for longer without our number, it is another one.
+        may_be_ours = self._first_unnamed is None or now - self._first_unnamed < NAMING_TIME_S
+        is_ours = self._is_starting and may_be_ours
+        return ProgramOwner.OURS if is_ours else ProgramOwner.UNKNOWN

@@ -248,7 +248,9 @@ def _rows(
 ) -> list[Row]:
     """Return the rows of one link: the period, the states' age, and what was late or missed.
 
-    Nothing is required while the parent computes.
+    A row is a figure, its value, what it is compared with, and the value of that. The period is
+    compared with that of another link, or with what is required; nothing is required while the
+    parent computes. What can be compared with nothing else is set against the control period.
 
     Args:
         condition: Under which the loop ran.
@@ -271,13 +273,15 @@ def _rows(
     age = f"{1e3 * measurement.loop['state_age_mean_s']:.2f} ms"
     rows.append((f"states, {title}: age", age, "the period", "2 ms"))
 
-    # A setpoint may miss its tick on the way to the controller, too.
+    # Late by the controller's record: a setpoint that the loop sent in time may still miss its tick
+    # on the way to the controller. The deadlines that the loop itself missed follow below.
     count = round(seconds / PERIOD)
     late = str(measurement.late_setpoints)
     allowed = "0" if first is None else str(first.late_setpoints)
     compared_to = "ideal" if first is None else first.link
     rows.append((f"setpoints, {title}: late of {count}", late, compared_to, allowed))
 
+    # A bare timer in parallel shows how late the system alone makes a process.
     late_wake_ups = np.sum(measurement.timer_lateness > SLACK)
     most_late = 1e3 * measurement.timer_lateness.max()
     bare = f"{late_wake_ups} times over {1e3 * SLACK:g} ms, at most {most_late:.1f} ms"
