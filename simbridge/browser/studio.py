@@ -440,7 +440,12 @@ class Studio:
                 LOG.warning("A page cannot be shown any more: %s: %s", type(error).__name__, error)
 
     def _take_access(self, event: PageEvent, page: Page | None) -> None:
-        """Open or close a page, or let it take control; show who drives."""
+        """Open or close a page, or let it take control; show who drives.
+
+        Args:
+            event: Its name is "opened", "closed" or "take control".
+            page: The page of the event; None if it is not open.
+        """
         driver_before = self.access.driver
         if event.name == "opened":
             opened = self._make_page(event.value)
@@ -449,7 +454,8 @@ class Studio:
             self._show_state(opened, offer=True)
         elif event.name == "closed":
             self._forget_page(event.page)
-        elif page is not None:
+        elif event.name == "take control" and page is not None:
+            # A page that was closed meanwhile takes no control.
             self.access.take_control(event.page)
 
         driver = self.access.driver

@@ -423,7 +423,7 @@ class Page:
         self._inputs.show(handle, tuple((numbers.round(decimals) + 0.0).tolist()))
 
     def show_role(self, *, drives: bool, driver: int | None) -> None:
-        """Show whether this page acts: where it does not, its controls are disabled.
+        """Show whether this page drives: while it does not, its controls are disabled.
 
         Args:
             drives: Whether this page drives.
@@ -441,8 +441,9 @@ class Page:
 
         self._update_disabled()
         self._inputs.show(self._frame.handle, drives, "visible")
+        # In simulation there is also the group of buttons that plays a scenario. A group cannot be
+        # disabled, so it is hidden.
         if not self._controlled:
-            # A group of buttons cannot be disabled.
             self._inputs.show(self._motion, drives, "visible")
 
     def _update_disabled(self) -> None:

@@ -227,6 +227,7 @@ def _show_frame(console: Terminal, result: Mapping[str, Any], *, find_marker: bo
 
 def _error_table(result: Mapping[str, Any]) -> Table:
     """Return a table of the errors, self-reported and external, and of their difference."""
+    # The error with the delay removed is None if the run's summary has no delay.
     errors = {}
     for key, name in ERRORS.items():
         if result[key] is not None:
@@ -237,6 +238,8 @@ def _error_table(result: Mapping[str, Any]) -> Table:
     rows = []
     for title, error in errors.items():
         position = error["position_m"]
+        # A contour error has no rotation. That of an error is None if the recording has positions
+        # only. Both cells then show that there is no number.
         rotation = error.get("rotation_rad") or {"rms": None, "max": None}
         rows.append(
             (

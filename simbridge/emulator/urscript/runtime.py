@@ -228,7 +228,7 @@ class Interpreter:
             "_value_of": value_of,
             "_member": _member,
             "_invoke": invoke,
-            # A literal such as 1e999.
+            # A literal that overflows, such as 1e999, is compiled to its Python text: `inf`.
             "inf": math.inf,
         }
 
