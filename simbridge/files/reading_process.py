@@ -95,7 +95,7 @@ class ReadingProcess:
         assert process.stdin is not None
         assert process.stdout is not None
 
-        # The child is ended if it takes too long.
+        # The child is ended if it takes too long, to answer or to end.
         expired = threading.Event()
 
         def end_waiting() -> None:
@@ -106,9 +106,13 @@ class ReadingProcess:
         timer.daemon = True
         timer.start()
         try:
+            # If the child has ended, its pipe is broken: then there is no answer, either.
             with contextlib.suppress(BrokenPipeError):
                 write_frame(process.stdin, request)
+            # Before its content, an answer has one byte that tells how it went.
             answer = read_frame(process.stdout, self._limits.output + 1)
+            # Without an answer the child has ended, or is ended by the timer.
+            status = process.wait() if answer is None else 0
         except BaseException:
             self.close()
             raise
@@ -116,7 +120,6 @@ class ReadingProcess:
             timer.cancel()
 
         if answer is None:
-            status = process.wait()
             self.close()
             raise ReadingFailed(self._describe_end(status, expired.is_set()))
 
