@@ -85,13 +85,16 @@ class ServojFit:
     """What a recording shows of servoj.
 
     Attributes:
-        held: The tuning from moments in which a command was held; None without any.
-        single_cycles: Number of single cycles that it comes from; 0 if commands were held for
-            longer.
+        held: The tuning found without the commands; None if none was found. It comes from moments
+            in which a command was held. If these give none, and the commands do not either, it
+            comes from single cycles in which the setpoint stood still, or from how the arm comes to
+            rest.
         from_commands: The tuning and calls from the commands; None if they are not known, or do
             not explain the motion.
         failures: Why a tuning was not found, as clauses.
         missing: Why the calls are not known, as a clause.
+        single_cycles: Number of single cycles that `held` comes from; 0 if it comes from anything
+            else.
     """
 
     held: Tuning | None
@@ -111,23 +114,27 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
     held: Tuning | None = None
     fit: CommandFit | None = None
     failures: list[str] = []
-    may_have_held_cycles = False
+    is_rough_fit_possible = False
     missing = "it needs the commands (--commands)"
 
     # Without the commands: from moments in which a command was held.
     try:
         held = fit_to_held_commands(motion).round_and_check()
     except NoHeldCommand as reason:
-        may_have_held_cycles = True
+        # Single cycles, or how the arm comes to rest, may still show the tuning roughly.
+        is_rough_fit_possible = True
         is_only_way = commands is None
         need = ", which is required if the commands are not recorded" if is_only_way else ""
         failures.append(f"{reason}{need}")
     except NotIdentified as reason:
-        may_have_held_cycles = isinstance(reason, CreepingSetpoint)
+        # So they may if the arm settled towards a setpoint that may have crept. Otherwise commands
+        # were held, but do not give a valid and certain tuning, or the arm does not move.
+        is_rough_fit_possible = isinstance(reason, CreepingSetpoint)
         failures.append(str(reason))
 
-    # With the commands. A tuning from held commands is the better start, since split cycles and
-    # skipped commands mislead the fit to the path. Without one, or if it fails, the path is tried.
+    # With the commands. A tuning from held commands is the better start: cycles that the end of a
+    # call splits in two, and skipped commands, mislead the fit to the path. Without such a tuning,
+    # or if it fails, the path is tried.
     if commands is not None:
         # servoj takes commands in single precision.
         received_commands = round_to_single(commands)
@@ -140,8 +147,9 @@ def fit_servoj(motion: TargetMotion, commands: Array | None) -> ServojFit:
                 missing = str(reason)
                 failures.append(missing)
 
+    # Roughly, without the commands.
     single_cycles = 0
-    if fit is None and may_have_held_cycles:
+    if fit is None and is_rough_fit_possible:
         held, single_cycles = _fit_roughly(motion, failures)
     return ServojFit(held, fit, failures, missing, single_cycles)
 

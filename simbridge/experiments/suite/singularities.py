@@ -284,15 +284,19 @@ def _find_start(stage: Stage, line: SingularLine, posture: Array) -> Array | Non
         line: The line.
         posture: Joint positions (n,) at the pose nearest to the singularity.
     """
+    # The posture is known at the nearest pose: from there the arm goes back to the start.
     targets = line.targets(stage)
     joints_to_start = follow(stage, line.retreat(stage), posture)
     if joints_to_start is None:
         return None
 
-    # Solve the start once more, to be as exact as the starts of other motions.
+    # Solve the start once more, to be as exact as the starts of other motions. A solution after a
+    # restart may be another posture than the one from which the arm came: it does not serve.
     start = stage.solver.solve(targets[0], joints_to_start[-1])
     if not start.converged or start.restarts > 0:
         return None
+
+    # Follow the line itself.
     joints = follow(stage, targets, start.q)
     if joints is None:
         return None
