@@ -163,7 +163,12 @@ class Constrained(IterativeSolver):
         return self.robot.home
 
     def compiled_step(self) -> CompiledStep:
-        """Return the step with the soft rows and any custom strict rows, as at the robot's home."""
+        """Return the step with the soft rows and any custom strict rows, as at the robot's home.
+
+        These rows are also kept, for a step whose rows vary.
+        """
+        # Only the ratios of the weights matter. They are scaled so that the strict rows, which are
+        # in the same linear system, are not lost in rounding.
         weights = self.for_each_joint("weights", self.settings.weights)
         hessian = np.diag(2.0 * weights / weights.max())
         pull = self.settings.pull
@@ -176,6 +181,9 @@ class Constrained(IterativeSolver):
         if self._soft is not None:
             soft = self._evaluate_soft(self._soft, self.robot.home)
         self._soft_at_home = soft
+
+        # The step drifts: it also fills in a motion within the null space of the strict rows, which
+        # reduces the cost of the soft rows.
         if self._strict is None:
             return CompiledStep(constrained_step, tuple(soft), drifts=True)
 

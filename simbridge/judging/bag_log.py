@@ -125,10 +125,12 @@ def read_bag_log(path: Path, robot: Robot | None, prefix: str | None) -> Control
     joint_lists = [joint_names for _, joint_names in joint_topics]
     joints = find_arm_joints(str(path), joint_lists, robot, joint_prefix)
 
-    # Of several arms in a bag, read one. If only namespaces tell them apart, refuse the bag; if
-    # their joint names do, leave out the messages of the others.
+    # Of several arms in a bag, read one. If only namespaces tell them apart, refuse the bag.
     check_namespaces(str(path), contents, joints)
     reading = _Reading(path, contents, joints)
+
+    # If their joint names do, leave out the messages of the others. `find_arm_joints` has refused
+    # a bag with several such arms of which the user has chosen none.
     prefixes = find_prefixes(joint_lists, robot)
     if len(prefixes) > 1 and joint_prefix is not None:
         reading.notes += leave_out_other_arms(contents, joint_prefix, prefixes)

@@ -137,12 +137,14 @@ def resample_at_speed(values: Array, speed: float) -> Array:
 def _attempt(
     robot: Robot, setpoints: Array, law: ServojLaw, *, plant: Plant, corner_tolerance: float
 ) -> Feedforward | Excess:
-    """Compute the commands for setpoints at their speed; return the limit that they cannot keep."""
+    """Return the commands for setpoints at their speed, or the limit that these cannot keep."""
     # Rest before and after the motion.
     rest = round(REST_S / law.cycle)
     padded = np.pad(setpoints, ((rest, rest), (0, 0)), mode="edge")
 
-    # The joint targets are the setpoints, taken ahead by the arm's lag and smoothed at corners.
+    # The joint targets are the setpoints, taken ahead by the arm's lag and smoothed at corners. The
+    # delay that the phase adds to the lag also makes the commands lead the arm by more, which
+    # `smooth_motion` counts where it limits their lead.
     delay = plant.phase_lag(law.cycle)
     ahead = advance_setpoints(padded, law.cycle, plant.joint_lag + delay)
     joint_targets, excess = smooth_motion(law, ahead, delay)
@@ -154,13 +156,13 @@ def _attempt(
         sample = min(max(excess.sample - rest, 0), len(setpoints) - 1)
         return excess._replace(sample=sample)
 
-    # The arm rests for a sample before it moves, and after it until first its velocity and then its
-    # command rest.
+    # Cut off the rest that is not needed. One sample of rest stays before the motion. After it so
+    # much rest stays that velocity and command come to rest, too. The setpoints are never cut.
     first = rest
     end = rest + len(setpoints)
-    leaves_start = np.flatnonzero((joint_targets != joint_targets[0]).any(axis=1))
-    if len(leaves_start):
-        first = min(int(leaves_start[0]) - 1, rest)
+    not_at_start = np.flatnonzero((joint_targets != joint_targets[0]).any(axis=1))
+    if len(not_at_start):
+        first = min(int(not_at_start[0]) - 1, rest)
     not_at_end = np.flatnonzero((joint_targets != joint_targets[-1]).any(axis=1))
     if len(not_at_end):
         end = max(int(not_at_end[-1]) + SETTLING_SAMPLES, end)

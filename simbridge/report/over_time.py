@@ -171,20 +171,22 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """
     stamps = evaluation.log.stamp
     error = evaluation.errors.tracking
-    lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
-    rest = tracking.compensate_delays(
+    lags = {kind: tracking.part_delays(summary, kind).total for kind in tracking.POSE_PARTS}
+    # The error with its delays is passed on, so that it is not computed again.
+    compensated = tracking.compensate_delays(
         stamps, evaluation.reference_at, evaluation.attained, lags, before=error
     )
 
     # Each has errors only of the samples that it kept: those that both kept are drawn.
-    position = rest["position"]
-    rotation = rest["rotation"]
+    position = compensated["position"]
+    rotation = compensated["rotation"]
     shown = position.kept & rotation.kept
     if not shown.any():
         return []
     distance = position.error[shown[position.kept]]
     angle = rotation.error[shown[rotation.kept]]
 
+    # Leave the curves out if most of both errors remains.
     remaining = 1.0 - WORTH_COMPENSATING
     keeps_distance = rms(distance) >= remaining * rms(error.distance)
     keeps_angle = rms(angle) >= remaining * rms(error.angle)
