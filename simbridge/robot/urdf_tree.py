@@ -260,9 +260,11 @@ class Tree:
         begin = self._find_base(base)
         end = self._find_tip(tip, begin)
         joints = None if end is None else self.path(end, begin)
-        # If the root itself is missing, the arm begins above the link that now is the first.
-        is_missing_root = begin not in {base, "base_link"} and begin in self._first_joint
-        if end is not None and joints is not None and not is_missing_root:
+        # If a link is missing or the joints form a loop, there may be no root. Then `begin` is the
+        # child of a joint, and only stands in for the link where the arm begins, unless the user
+        # named it or it is base_link.
+        is_substitute = begin not in {base, "base_link"} and begin in self._first_joint
+        if end is not None and joints is not None and not is_substitute:
             return UrdfChain(begin, end, joints, is_whole=True)
 
         # There are faults already: joints that are not connected, or an unclear tip.

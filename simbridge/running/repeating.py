@@ -59,8 +59,8 @@ class Repeats:
 
 
 @dataclass
-class _Progress:
-    """Keeps how far the repeats have come.
+class _RepeatsSoFar:
+    """How far the repeats have come.
 
     Attributes:
         whole: Directory of all repeats.
@@ -135,7 +135,7 @@ def repeat(
     more_facts = _return_facts(prepared, count - len(kept))
     arm = open_backend(prepared, more_facts=more_facts, ask=ask)
     whole = _prepare_directory(prepared, earlier, kept=kept, out=out)
-    repeats = _Progress(
+    repeats = _RepeatsSoFar(
         whole=whole,
         count=count,
         directories=list(kept),
@@ -196,14 +196,14 @@ def _prepare_directory(
 
 
 def _make_missing_runs(
-    prepared: Prepared, arm: Backend, repeats: _Progress, progress: Progress | None
+    prepared: Prepared, arm: Backend, repeats: _RepeatsSoFar, progress: Progress | None
 ) -> None:
-    """Make the runs that are missing, each with its directory, in one entering of the arm."""
+    """Make the missing runs, each in its own directory, with the arm opened once for all."""
     numbers = repeats.missing_numbers()
     if not numbers:
         return
 
-    # Make the first directory before the arm is entered: if that fails, nothing has moved.
+    # Make the first directory before the arm is opened: if that fails, nothing has moved.
     repeats.directories.append(_begin_run(prepared, repeats, numbers[0]))
     tolerance = prepared.options.tolerance
     with record_early_end(arm, repeats.unfinished, tolerance), arm:
@@ -216,7 +216,7 @@ def _make_missing_runs(
             repeats.runs.append(finish(prepared, arm, directory))
 
 
-def _summarize_early_end(repeats: _Progress, reported: SimbridgeError | None) -> None:
+def _summarize_early_end(repeats: _RepeatsSoFar, reported: SimbridgeError | None) -> None:
     """Summarize the runs so far, and say in the error how to continue.
 
     The error that ended the runs is the one to report, whatever else fails.
@@ -298,7 +298,7 @@ def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> Rep
     return summary
 
 
-def _begin_run(prepared: Prepared, repeats: _Progress, number: int) -> RunDirectory:
+def _begin_run(prepared: Prepared, repeats: _RepeatsSoFar, number: int) -> RunDirectory:
     """Make the directory of one run, with its settings and plan."""
     path = repeats.whole.path / f"{number:02}"
     with repeats.whole.needed():

@@ -109,13 +109,14 @@ class SpeedjLaw:
         """
         commands = np.asarray(commands, dtype=float)
         cycles, joints = commands.shape
-        first = np.zeros(joints) if previous is None else np.asarray(previous, dtype=float)
+        command_before = np.zeros(joints) if previous is None else np.asarray(previous, dtype=float)
         position = np.zeros(joints) if q is None else np.asarray(q, dtype=float)
         velocity = np.zeros(joints) if qd is None else np.asarray(qd, dtype=float)
 
         motion = JointMotion.zeros(cycles, joints)
         for i in range(cycles):
-            target = commands[i - self.delay] if i >= self.delay else first
+            # Until the first command acts, the one before it still does.
+            target = commands[i - self.delay] if i >= self.delay else command_before
             displacement, reached = step_speedj(
                 velocity, target, acceleration=self.acceleration, duration=self.cycle
             )
