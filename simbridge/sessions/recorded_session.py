@@ -284,7 +284,11 @@ class RecordedSession:
         return _brake_at_end(self.run.plan, robot)
 
     def _motion(self, solver: Solver, options: Options) -> LiveMotion:
-        """Return a motion as the session's, with a solver and options of a run.
+        """Return what makes setpoints of inputs as in the session, with a run's solver and options.
+
+        Args:
+            solver: The solver of the run.
+            options: The options of the run, completed from the session.
 
         Raises:
             InvalidParameter: The run has another period.
@@ -296,7 +300,7 @@ class RecordedSession:
                 "period", f"{options.period} s", f"the session's, {period} s (--period)"
             )
 
-        # The servo of the run: its law limits the setpoints.
+        # The law of the run's servoj limits the setpoints, too. An ideal servo has none.
         plant = options.plant_model
         servo = None
         if options.servo == "servoj":

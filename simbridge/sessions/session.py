@@ -264,7 +264,8 @@ class LiveSession:
         # Leaving this block gives the signals back to the program.
         with self._signals:
             try:
-                # Signals wait until the end of this one: a session that has ended is complete.
+                # Signals that come in this inner block are raised at its end as SignalReceived, so
+                # that the record and the report are always completed.
                 with shield_from_signals():
                     self._end_motion()
                     self._ended_by = self._ending_error(error)
@@ -272,8 +273,8 @@ class LiveSession:
                     try:
                         self.before_report()
                     finally:
-                        # The summary is written even if the caller's function fails, as where
-                        # nobody reads what it prints, or a device cannot be closed.
+                        # The summary is written even if the caller's function fails, for example
+                        # because its output goes to a closed pipe, or a device cannot be closed.
                         self._finish(self._directory, self._ended_by, self._report)
             except SignalReceived as signal:
                 # If an earlier signal ended the session, that one is `error`: it is reported below.

@@ -34,6 +34,16 @@ from simbridge.sweeps.results import (
 from simbridge.sweeps.sweep_page import MAX_LISTED, newest_rows
 from simbridge.text import counted, millimetres
 
+# Size of the drawing, pixels.
+DRAWING_WIDTH = 540
+DRAWING_HEIGHT = 420
+# Margins around its axes, pixels: left, bottom, right and top.
+DRAWING_MARGINS = (62, 48, 16, 12)
+# Horizontal position of the vertical axis' label, as a fraction of the axes' width.
+LABEL_POSITION = -0.1
+# Largest number of ticks of an axis.
+MAX_TICKS = 6
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -202,16 +212,18 @@ def _draw_pairs(comparison: SweepComparison) -> CaptionedDrawing:
     diagonal = scale * np.array([smallest, largest])
 
     with drawing_style():
-        drawing = Drawing(540, 420)
-        axes = drawing.axes(62, 48, 16, 12)
+        drawing = Drawing(DRAWING_WIDTH, DRAWING_HEIGHT)
+        axes = drawing.axes(*DRAWING_MARGINS)
         axes.plot(diagonal, diagonal, color=REFERENCE, linewidth=1.0)
         axes.plot(
             scale * first, scale * second, linestyle="", marker="o", markersize=5.0, color=RUNS[0]
         )
         axes.set(xlabel=first_name, ylabel=second_name)
-        axes.yaxis.set_label_coords(-0.1, 0.5)
+        # `Drawing.axes` fixes the label's place on the axis itself, for axes without a label. This
+        # one is to the left of the tick labels, at half the height.
+        axes.yaxis.set_label_coords(LABEL_POSITION, 0.5)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(few_ticks(6))
+            axis.set_major_locator(few_ticks(MAX_TICKS))
             axis.set_major_formatter(plain_numbers())
 
         title = f"{comparison.quantity.title} of each point"

@@ -1,4 +1,8 @@
-"""The size and place of the paper's motions on an arm."""
+"""The size and place of the paper's motions on an arm.
+
+The paper is Scherzinger, Roennau and Dillmann, "Inverse Kinematics with Forward Dynamics Solvers
+for Sampled Motion Tracking". Its arm is a UR10, for which its motions have the scale 1.
+"""
 
 from __future__ import annotations
 
@@ -52,12 +56,15 @@ class PaperSize:
 
 
 def paper_size(robot: Robot) -> PaperSize:
-    """Return the size that suits an arm.
+    """Return the size and the place that suit an arm.
 
-    It is in proportion to the distance of the flange from the base at its file's home, which is
-    bounded in proportion to the arm's span. A planar arm works around the flange at home, at half
-    the size at most; any other in front of the base at CENTRE, multiplied by the scale. An arm
-    whose file has no home works where that was found (`Robot.workspace`).
+    The size is in proportion to the horizontal distance of the flange from the base, with the arm
+    at the home of its file. That distance is bounded by two fractions of the arm's span,
+    MIN_SPAN_FRACTION and MAX_SPAN_FRACTION.
+
+    A planar arm works around the flange at home, at half the size at most. Any other works in front
+    of the base, at CENTRE multiplied by the scale. If the arm's file has no home, size and place
+    are those that were found together with a home (`Robot.workspace`).
     """
     if robot.workspace is not None:
         return PaperSize(
@@ -76,6 +83,7 @@ def paper_size(robot: Robot) -> PaperSize:
     distance = float(np.hypot(flange[0], flange[1]))
     distance = max(distance, MIN_SPAN_FRACTION * arm_span)
     distance = min(distance, MAX_SPAN_FRACTION * arm_span)
+    # Scales are counted in whole steps of 0.05.
     if robot.planar:
         scale = whole_scale(distance, MAX_PLANAR_SCALE_STEPS)
         return PaperSize(scale, tuple(flange.tolist()), up=0.0)
