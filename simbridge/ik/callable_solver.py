@@ -52,6 +52,9 @@ class CallableSolver(Solver):
         task: The part of the target that the function is meant to attain; the robot's own by
             default.
 
+    Attributes:
+        function: The function that is called.
+
     Raises:
         InvalidParameter: The function cannot be called; later, it returns anything other than n
             finite numbers of at most 1e6.
@@ -73,20 +76,20 @@ class CallableSolver(Solver):
         if not callable(function):
             needed = "a Solver, or a function of joint positions and a target"
             raise InvalidParameter("solver", function, needed)
-        self._function = function
+        self.function = function
         self.name = name or name_of(function)
         self.task = task_of(robot, task)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        module = getattr(self._function, "__module__", None) or ""
-        name = getattr(self._function, "__qualname__", type(self._function).__name__)
+        module = getattr(self.function, "__module__", None) or ""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return {"function": f"{module}.{name}", "task": self.task}
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         """Return the function's answer to joint positions (n,) and a target, checked."""
         try:
-            answer = self._function(q.copy(), target)
+            answer = self.function(q.copy(), target)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also SystemExit and the like

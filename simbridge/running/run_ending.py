@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from simbridge.backends.backend import Backend, Ending, cause_of
+from simbridge.backends.backend import Backend, Capabilities, Ending, cause_of
 from simbridge.errors import Cause, Interrupted, SimbridgeError, UnforeseenError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize
@@ -311,8 +311,27 @@ def _finish_advice(path: Path) -> str:
     return f"complete it with `simbridge report {shell_quoted(path)}`."
 
 
+class EndedArm(Protocol):
+    """What is read of a backend, or of the driver of a session, after its end."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    @property
+    def ending(self) -> Ending | None:
+        """See `Backend.ending`."""
+        ...
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        """See `Backend.loop`."""
+        ...
+
+
 def record_end(
-    directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None
+    directory: RunDirectory, outcome: str, arm: EndedArm, error: BaseException | None = None
 ) -> EndedBy:
     """Write a summary.json that says how a run ended.
 
@@ -321,7 +340,7 @@ def record_end(
     Args:
         directory: The run's directory.
         outcome: "completed", or what ended it.
-        arm: The backend on which it ran, after the end of its `with` block.
+        arm: The backend or driver with which it ran, after its end.
         error: The error that ended it early; None if none did.
 
     Raises:
@@ -353,7 +372,7 @@ def finalize(
     directory: RunDirectory,
     outcome: str,
     tolerance: tuple[float, float] | None,
-    arm: Backend,
+    arm: EndedArm,
     error: BaseException | None = None,
     *,
     page: bool = True,
@@ -364,7 +383,7 @@ def finalize(
         directory: The run's directory.
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        arm: The backend on which it ran, after the end of its `with` block.
+        arm: The backend or driver with which it ran, after its end.
         error: The error that ended it early; None if none did.
         page: Whether report.html is written.
 

@@ -30,6 +30,7 @@ from simbridge.sessions.loop import OrderRequest
 from simbridge.sessions.motion_setup import MotionSetup
 from simbridge.sessions.phases import Order
 from simbridge.sessions.stepped_arm import SteppedArm
+from simbridge.ur.controller_facts import ControllerFacts
 from simbridge.ur.errors import ScriptNotStarted, StaleState
 
 # How long to wait between two looks at a loop that starts on a controller, s.
@@ -133,7 +134,7 @@ def driver_for(
     options: Options,
     *,
     setup: MotionSetup,
-    controller: Any,
+    controller: ControllerFacts | None,
     ask: Ask | None,
     realtime: bool,
 ) -> LiveDriver:

@@ -12,6 +12,7 @@ import numpy as np
 from simbridge.backends import SIMULATION
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import (
+    CallableSolver,
     SolverFunction,
     build_solver,
     make_custom_solver,
@@ -92,7 +93,7 @@ class MotionSetup:
         # the other process: pickle would not notice. A custom solver's function counts, too.
         solver = self.solver
         class_module = "" if isinstance(solver, str) else type(solver).__module__
-        function = getattr(solver, "_function", solver)
+        function = solver.function if isinstance(solver, CallableSolver) else solver
         function_module = getattr(function, "__module__", "")
         if "__main__" in (class_module, function_module):
             raise InvalidParameter("solver", self.solver_name, NEEDED_SOLVER)

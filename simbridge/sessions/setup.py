@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.backends import SIMULATION, check_live_backend, is_simulated
-from simbridge.backends.backend import Ask, Backend, Capabilities, cause_of
+from simbridge.backends.backend import Ask, Capabilities, cause_of
 from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -311,8 +311,6 @@ def finish_session(
         EndNotVerified: The controller was not seen to have ended the motion.
     """
     ending = driver.ending
-    # A driver has all that is read of a backend here: ending, loop and capabilities.
-    arm = cast(Backend, driver)
 
     if error is None:
         outcome = "completed"
@@ -322,9 +320,9 @@ def finish_session(
         outcome = cause_of(error, ending)
 
     if report:
-        finalize(directory, outcome, tolerance=None, arm=arm, error=error)
+        finalize(directory, outcome, tolerance=None, arm=driver, error=error)
     else:
-        record_end(directory, outcome, arm, error)
+        record_end(directory, outcome, driver, error)
 
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
