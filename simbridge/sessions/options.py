@@ -24,42 +24,17 @@ TIMEOUTS = {
     "follow_joints": 0.5,
 }
 
-# The fields of `Options` that every live session has, too. The other fields concern a scenario, or
-# an input's kind.
-LIVE = (
-    "cell",
-    "host",
-    "rest_port",
-    "tcp",
-    "payload",
-    "unmodelled_payload",
-    "period",
-    "max_tool_speed",
-    "floor",
-    "gui",
-    "kinematics",
-    "servo",
-    "servo_gain",
-    "servo_lookahead",
-    "plant",
-    "realtime_priority",
-    "link",
-    "registers",
-    "label",
-    "yes",
-    "base",
-    "tip",
-    "package",
-    "xacro_arg",
-)
+# The fields of `Options` that `simbridge.live` alone takes: feedforward is for chunks.
+MORE = ("feedforward", "on_scaling", "on_pause")
+# The fields of `Options` that every live session has, too. The others concern a scenario, or an
+# input's kind.
+LIVE = tuple(name for name in SharedChoices.__annotations__ if name not in MORE)
 # The fields of `LIVE` that a simulation on the caller's clock does not have, and those that it has.
 NOT_SIMULATED = ("host", "rest_port", "gui", "realtime_priority", "link", "registers", "yes")
 SIMULATED = tuple(name for name in LIVE if name not in NOT_SIMULATED)
 # The fields of `LIVE` that a studio has: it draws the arm itself, and a person confirms in its
 # page.
 STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))
-# The fields that `simbridge.live` takes in addition: feedforward is for chunks alone.
-MORE = ("feedforward", "on_scaling", "on_pause")
 
 
 class LiveChoices(SharedChoices, total=False):
