@@ -16,9 +16,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from simbridge.planning.link_choices import LinkName, RegisterRange
+from simbridge.planning.options import OnScaling, Servo
+from simbridge.planning.plan import OnLimits
 from simbridge.resources import robot_files
 from simbridge.robot import MAX_JOINTS, Task
 from simbridge.servo.law import ServojLaw
+from simbridge.trajectory.trajectory import Hold
 
 # No quantity of an arm is larger in SI units; a larger one would overflow where it is squared or
 # drawn.
@@ -94,8 +98,8 @@ class ScenarioRecord(Struct, kw_only=True):
     description: Shown = None
     source: Shown = None
     start: StartRecord | None = None
-    hold: str
-    on_limits: str
+    hold: Hold
+    on_limits: OnLimits
     floor: Number | str | None = None
     sampling: dict[str, Any] | None = None
     frame: Shown = None
@@ -290,7 +294,7 @@ class BackendRecord(Struct, kw_only=True):
     period: Seconds
     simulated_time: bool
     effort_unit: str
-    servo: str | None = None
+    servo: Servo | None = None
     servo_lookahead: Positive | None = None
     servo_gain: Positive | None = None
     cycle: Seconds | None = None
@@ -303,10 +307,10 @@ class BackendRecord(Struct, kw_only=True):
     gain_deviation: Number | None = None
     lookahead_deviation: Number | None = None
     plant_replaced: list[str] | None = None
-    on_scaling: str | None = None
+    on_scaling: OnScaling | None = None
     on_pause: Shown = None
-    link: str | None = None
-    registers: str | None = None
+    link: LinkName | None = None
+    registers: RegisterRange | None = None
     unmodelled_payload: NotNegative | None = None
     rest_port: Annotated[int, Meta(ge=1, le=65535)] | None = None
     realtime: Shown = None

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from simbridge.ik.callable_solver import RecordedSolver
 from simbridge.ik.settings import ALL_SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
-from simbridge.planning.plan import OnLimits, Plan
+from simbridge.planning.plan import Plan
 from simbridge.planning.planner import sample_recorded_joints
 from simbridge.planning.scenario import Scenario
 from simbridge.quoting import unquoted
@@ -25,7 +25,7 @@ from simbridge.recording.run_record import ScenarioRecord, SolverRecord
 from simbridge.robot.robot import Robot
 from simbridge.sessions.recorded_session import RecordedSession, planning_flags
 from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.trajectory import Hold, Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 # Paths and joints of a plan differ from those of a scenario by rounding alone, m and rad.
 ROUNDING = 1e-9
@@ -131,8 +131,8 @@ def _options_of_plan(run: RunDirectory, scenario: ScenarioRecord, options: Optio
     options = replace(
         options,
         speed_scale=scenario.speed_scale,
-        hold=cast(Hold, scenario.hold),
-        on_limits=cast(OnLimits, scenario.on_limits),
+        hold=scenario.hold,
+        on_limits=scenario.on_limits,
     )
     if scenario.sampling is None:
         return options
