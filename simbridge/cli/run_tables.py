@@ -65,6 +65,8 @@ def show_run(summary: Summary, directory: Path, *, verbose: bool = False) -> Non
     say(console, advice(summary))
     is_compact = not verbose or console.width < NARROW_COLUMNS
     console.print(_budget_table(summary, compact=is_compact))
+    if parts_cancel(summary, inner=not is_compact):
+        say(console, PARTS_CANCEL)
     if verbose:
         _show_more(console, summary)
 
@@ -76,8 +78,6 @@ def show_run(summary: Summary, directory: Path, *, verbose: bool = False) -> Non
 
 def _show_more(console: Terminal, summary: Summary) -> None:
     """Show delays, plant, contour error, relative pose error, metrics and the loop's timing."""
-    if parts_cancel(summary):
-        say(console, PARTS_CANCEL)
     console.print()
     _say_all(console, _error_sentences(summary))
     console.print()

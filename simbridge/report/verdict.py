@@ -269,13 +269,25 @@ def advice(summary: Summary) -> str:
     return " ".join(sentences)
 
 
-def parts_cancel(summary: Summary) -> bool:
-    """Return whether a part of the error is larger than the error that it belongs to."""
+def parts_cancel(summary: Summary, *, inner: bool = True) -> bool:
+    """Return whether a part of the error is larger than the error that it belongs to.
+
+    Parts that are too small for a number in a sentence do not count.
+
+    Args:
+        summary: The run's.
+        inner: Whether the parts of the plant's error count, too.
+    """
+    smallest = {"position_m": 1e-3 * SMALL_LENGTH, "rotation_rad": math.radians(SMALL_ANGLE)}
     errors: Mapping[str, Any] = summary
     for part in known_parts(summary):
-        whole = errors[f"{part.of}_error" if part.of else TRACKING_ERROR.key]["position_m"]["rms"]
-        if errors[part.key]["position_m"]["rms"] > (1.0 + CANCELLED) * whole + NOTHING:
-            return True
+        if part.of and not inner:
+            continue
+        whole = errors[f"{part.of}_error" if part.of else TRACKING_ERROR.key]
+        for kind, least in smallest.items():
+            size = errors[part.key][kind]["rms"]
+            if size > max((1.0 + CANCELLED) * whole[kind]["rms"], least):
+                return True
     return False
 
 

@@ -11,6 +11,7 @@ from simbridge.report.verdict import (
     delay_sentences,
     headline,
     notices,
+    parts_cancel,
     with_deviation,
 )
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
@@ -165,6 +166,16 @@ def test_part_larger_than_the_whole_is_explained(measured):
     assert advice(summary).startswith(
         "The position error comes from the solver; other parts cancel some of it; "
     )
+
+
+def test_rotations_that_cancel_are_noticed(measured):
+    _, summary = measured(joints=1, plant_delay=0.02)
+    plant = summary["plant_error"]
+    whole = summary["tracking_error"]["rotation_rad"]["rms"]
+    larger = {**plant, "rotation_rad": {**plant["rotation_rad"], "rms": 2.0 * whole}}
+
+    assert not parts_cancel(summary)
+    assert parts_cancel({**summary, "plant_error": larger})
 
 
 def test_delays_larger_than_their_sum_are_explained(measured):
