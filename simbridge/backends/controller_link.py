@@ -33,7 +33,7 @@ START_POLL_S = 0.02
 class ControllerLink(ABC):
     """A connection to a controller, on which its control script is sent and commanded.
 
-    It is a `Link` once the script runs.
+    It is a `ServoLink` once the script runs.
 
     Args:
         config: The controller, and how it is used.
@@ -142,7 +142,7 @@ class ControllerLink(ABC):
 
     @abstractmethod
     def keep_alive(self) -> None:
-        """See `Link.keep_alive`."""
+        """See `ServoLink.keep_alive`."""
 
     def states(self, timeout: float) -> list[Package]:
         """Return the states since the last call, oldest first.
@@ -174,7 +174,7 @@ class ControllerLink(ABC):
 
     @abstractmethod
     def servo(self, q: Array) -> bool:
-        """See `Link.servo`."""
+        """See `ServoLink.servo`."""
 
     @abstractmethod
     def stop(self) -> None:

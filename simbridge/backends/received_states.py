@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from simbridge.backends.link import Link
 from simbridge.backends.motion_samples import MotionSamples
+from simbridge.backends.servo_link import ServoLink
 from simbridge.backends.state_supply import StateSupply
 from simbridge.backends.succession import MAX_STEP_S, check_state, check_succession
 from simbridge.ur.arm_state import find_stop
@@ -53,7 +53,7 @@ class ReceivedStates:
 
     def __init__(
         self,
-        link: Link,
+        link: ServoLink,
         host: str,
         period: float,
         *,

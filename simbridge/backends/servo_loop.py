@@ -1,7 +1,7 @@
 """The servo loop: one checked setpoint per control period, locked to the controller's clock.
 
 Everything that decides what is sent is here, without sockets or ur_rtde: the loop runs against a
-`Link`. What is sent comes from a `StreamedMotion`: a plan that is replayed, or a live
+`ServoLink`. What is sent comes from a `StreamedMotion`: a plan that is replayed, or a live
 session.
 
 Time. A state with the controller's timestamp t arrives; at a fixed phase after it the setpoint for
@@ -29,10 +29,10 @@ from collections import deque
 
 import numpy as np
 
-from simbridge.backends.link import Link
 from simbridge.backends.motion_samples import MotionSamples, Record, SentSetpoint
 from simbridge.backends.predicted_targets import MAX_PREDICTED_CYCLES, PredictedTargets
 from simbridge.backends.received_states import HostClock, ReceivedStates
+from simbridge.backends.servo_link import ServoLink
 from simbridge.backends.streamed_motion import StreamedMotion
 from simbridge.backends.tool_watch import ToolWatch
 from simbridge.planning.guard import Guard
@@ -94,7 +94,7 @@ class ServoLoop:
 
     def __init__(  # noqa: PLR0913 (the later ones by keyword)
         self,
-        link: Link,
+        link: ServoLink,
         guard: Guard,
         host: str,
         law: ServojLaw,

@@ -68,8 +68,8 @@ class Lag:
 
 
 @dataclass(frozen=True, eq=False)
-class LeadingMotion:
-    """The leading one of two joint motions.
+class LeadingRows:
+    """Rows of the leading one of two joint motions, with the velocities at them.
 
     Attributes:
         times: Instants (K,), s, strictly increasing.
@@ -130,8 +130,8 @@ def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array
     # Find the lag roughly, then precisely.
     rough_lag = _search_lag(times, leading, rows.spread(MAX_SEARCHED_ROWS))
     fitted = rows.spread(MAX_FITTED_ROWS)
-    motion = LeadingMotion(times, leading, differentiate(times, leading))
-    lag = _refine_lag(motion, fitted, start=rough_lag, plain_steps=PLAIN_STEPS)
+    leading_rows = LeadingRows(times, leading, differentiate(times, leading))
+    lag = _refine_lag(leading_rows, fitted, start=rough_lag, plain_steps=PLAIN_STEPS)
 
     remaining = fitted.positions - interpolate_rows(times, leading, fitted.times - lag)
     if not _explains(remaining, fitted.positions):
@@ -141,7 +141,7 @@ def fit_lag(times: Array, leading: Array, trailing_times: Array, trailing: Array
     # rows are enough for that.
     thinned = fitted.spread(MAX_DEVIATION_ROWS)
     lags_without_block = [
-        _refine_lag(motion, thinned.without(block), start=lag, plain_steps=0)
+        _refine_lag(leading_rows, thinned.without(block), start=lag, plain_steps=0)
         for block in np.array_split(np.arange(len(thinned.times)), BLOCKS)
     ]
     deviation = float(np.sqrt(jackknife_variance(lags_without_block)))
@@ -191,14 +191,14 @@ def _search_lag(times: Array, leading: Array, rows: TrailingRows) -> float:
 
 
 def _refine_lag(
-    motion: LeadingMotion, rows: TrailingRows, *, start: float, plain_steps: int
+    leading: LeadingRows, rows: TrailingRows, *, start: float, plain_steps: int
 ) -> float:
     """Return the lag by Gauss-Newton steps of weighted least squares, s.
 
     Cauchy weights keep rows with a large residual from pulling at the result.
 
     Args:
-        motion: The leading motion.
+        leading: Rows of the leading motion.
         rows: Rows of the trailing motion.
         start: The lag to start from, s.
         plain_steps: Number of first steps with equal weights: unlike the weighted sum of squares,
@@ -206,10 +206,10 @@ def _refine_lag(
     """
     joint_count = rows.positions.shape[1]
     # Positions and velocities side by side are interpolated in one go.
-    state = np.concatenate([motion.positions, motion.velocities], axis=1)
+    state = np.concatenate([leading.positions, leading.velocities], axis=1)
     lag = start
     for number in range(MAX_STEPS):
-        shifted = interpolate_rows(motion.times, state, rows.times - lag)
+        shifted = interpolate_rows(leading.times, state, rows.times - lag)
         residual = shifted[:, :joint_count] - rows.positions
         velocity = shifted[:, joint_count:]
 

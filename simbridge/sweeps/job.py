@@ -67,7 +67,7 @@ class CannotTravel(Refusal, TypeError):
 
 
 @dataclass(frozen=True)
-class Order:
+class PointOrder:
     """The values of one point, as they are sent to a worker, which may have none of the files.
 
     Attributes:
@@ -98,7 +98,7 @@ class Job:
 
     Attributes:
         identity: Identity of the point, a hash of everything on which its figures depend.
-        order: The point's `Order`, pickled.
+        order: The point's `PointOrder`, pickled.
         contents: Contents that the point shares with others, pickled, by their keys: an arm with
             its scenario, and a user's function if it has one. A worker is sent each of them once.
     """
@@ -231,7 +231,7 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
         made_by(), context.identity, hashed_solver, hashed_options, hashed_backend, plan_only
     )
 
-    order = Order(
+    order = PointOrder(
         context=context.content.key,
         function=function_key,
         solver="" if is_custom else chosen.solver,

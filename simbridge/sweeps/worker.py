@@ -24,7 +24,7 @@ from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, check_facts, prepare
 from simbridge.running.runner import execute
 from simbridge.sweeps.identity import made_by
-from simbridge.sweeps.job import Order
+from simbridge.sweeps.job import PointOrder
 from simbridge.sweeps.results import FAILED, PLANNED, REFUSED, Result
 
 # Number of the first parts of the error that are known before a run: sampling, solver and limiter.
@@ -38,14 +38,14 @@ MAX_CONTENTS = 256
 MAX_CONTENT_BYTES = 100_000_000
 
 # Contents that were sent to this worker, by their keys, in the order of their last use.
-_contents: dict[str, _Content] = {}
+_contents: dict[str, _ReceivedContent] = {}
 # Lock for the contents: the threads of a cluster's worker share them.
 _contents_lock = threading.Lock()
 # Lock for the simulation: PyBullet simulates one run at a time in a process.
 _simulation_lock = threading.Lock()
 
 
-class _Content:
+class _ReceivedContent:
     """A content that points share, as it was sent to this worker.
 
     Args:
@@ -66,7 +66,7 @@ class WorkItem(NamedTuple):
     """One point of a task.
 
     Attributes:
-        order: The point's `Order`, pickled.
+        order: The point's `PointOrder`, pickled.
         shared: Keys of the contents that the point needs.
         out: The run directory to create, with its report; None for none.
     """
@@ -104,7 +104,7 @@ def work(
     return results
 
 
-def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Content] | None:
+def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _ReceivedContent] | None:
     """Keep the contents that were sent, and return those that are needed; None if one is missing.
 
     Args:
@@ -113,7 +113,7 @@ def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Cont
     """
     with _contents_lock:
         for key in sent.keys() - _contents.keys():
-            _contents[key] = _Content(sent[key])
+            _contents[key] = _ReceivedContent(sent[key])
         if not keys <= _contents.keys():
             return None
 
@@ -131,7 +131,7 @@ def _keep_contents(keys: set[str], sent: Mapping[str, bytes]) -> dict[str, _Cont
     return needed
 
 
-def _time_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
+def _time_point(item: WorkItem, contents: Mapping[str, _ReceivedContent], versions: str) -> Result:
     """Make a point, and return its result with its duration and the name of this computer."""
     with _simulation_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -145,14 +145,14 @@ def _time_point(item: WorkItem, contents: Mapping[str, _Content], versions: str)
     return replace(result, wall=wall, host=socket.gethostname())
 
 
-def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str) -> Result:
+def _make_point(item: WorkItem, contents: Mapping[str, _ReceivedContent], versions: str) -> Result:
     """Load, prepare and run one point; an error in any of these steps becomes its result."""
     if made_by() != versions:
         reason = f"The worker has different versions ({made_by()}) from the sweep ({versions})."
         return Result(FAILED, reason)
 
     try:
-        order: Order = pickle.loads(item.order)
+        order: PointOrder = pickle.loads(item.order)
         robot, scenario = _load_context(contents[order.context])
         function = None
         if order.function:
@@ -175,7 +175,7 @@ def _make_point(item: WorkItem, contents: Mapping[str, _Content], versions: str)
     return _run(prepared, item.out)
 
 
-def _load_context(content: _Content) -> tuple[Robot, Scenario]:
+def _load_context(content: _ReceivedContent) -> tuple[Robot, Scenario]:
     """Return an arm and its scenario; a fresh copy if the scenario's solver is a function."""
     robot, scenario = content.context
     if callable(scenario.solver):
@@ -185,7 +185,7 @@ def _load_context(content: _Content) -> tuple[Robot, Scenario]:
 
 
 def _prepare(
-    order: Order, robot: Robot, scenario: Scenario, function: Callable[..., Any] | None
+    order: PointOrder, robot: Robot, scenario: Scenario, function: Callable[..., Any] | None
 ) -> Prepared:
     """Plan the run of a point.
 

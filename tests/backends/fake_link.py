@@ -72,7 +72,7 @@ class StateOnItsWay(NamedTuple):
 class FakeLink:
     """A controller whose arm is at the newest setpoint at each tick, or obeys servoj.
 
-    It implements `Link`.
+    It implements `ServoLink`.
 
     Args:
         clock: The host's clock.
@@ -142,7 +142,7 @@ class FakeLink:
         self.motions: list[JointMotion] = []
 
     def states(self, timeout: float) -> list[Package]:
-        """Wait for the next state, and return those that have arrived. See `Link`."""
+        """Wait for the next state, and return those that have arrived. See `ServoLink`."""
         # Wait until the next state arrives, or the time is over.
         end = self._clock.now + timeout
         while not self._travelling and self._next_tick_at <= end:
@@ -161,7 +161,7 @@ class FakeLink:
         return states
 
     def servo(self, q: Array) -> bool:
-        """Send a setpoint, and return whether it was accepted. See `Link`.
+        """Send a setpoint, and return whether it was accepted. See `ServoLink`.
 
         Setpoints are accepted while the program runs, or is paused at the pendant.
         """
@@ -170,7 +170,7 @@ class FakeLink:
         return find_stop(self._fields) is None
 
     def keep_alive(self) -> None:
-        """Feed the script's watchdog without a setpoint. See `Link`."""
+        """Feed the script's watchdog without a setpoint. See `ServoLink`."""
         self._run_until(self._clock.now)
 
     def _run_until(self, time: float) -> None:

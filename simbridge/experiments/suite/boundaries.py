@@ -8,7 +8,7 @@ import numpy as np
 
 from simbridge.experiments.arm import MIN_DEXTERITY, dexterity, within_limits
 from simbridge.experiments.layout import PAPER_SPEED
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.stage import Stage, follow, smooth_step
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
@@ -41,7 +41,7 @@ APPROACH_TIME = 1.0
 ALONG_TIME = 2.0
 
 
-def make_boundary_motions(stage: Stage, notes: list[str]) -> list[Motion]:
+def make_boundary_motions(stage: Stage, notes: list[str]) -> list[SuiteMotion]:
     """Return a motion past the edge of the workspace, and one along a joint limit.
 
     Args:
@@ -68,7 +68,7 @@ def make_boundary_motions(stage: Stage, notes: list[str]) -> list[Motion]:
     return motions
 
 
-def _make_edge_motion(stage: Stage) -> Motion | None:
+def _make_edge_motion(stage: Stage) -> SuiteMotion | None:
     """Return a motion beyond the edge of the workspace and back; None if no edge is found."""
     outwards = _find_outwards(stage)
     edge = _find_edge(stage, outwards)
@@ -94,7 +94,7 @@ def _make_edge_motion(stage: Stage) -> Motion | None:
     first_joints = stage.solve(start)
     if first_joints is None or follow(stage, targets[:first_beyond], first_joints) is None:
         return None
-    return Motion(
+    return SuiteMotion(
         name="past_the_edge",
         group="tracking",
         description=(
@@ -151,7 +151,7 @@ def _find_edge(stage: Stage, direction: Array) -> float | None:
     return attained
 
 
-def _make_limit_motion(stage: Stage) -> Motion | None:
+def _make_limit_motion(stage: Stage) -> SuiteMotion | None:
     """Return a motion of the tool while a joint is at its limit; None without such a joint.
 
     It is the last joint, from the base, that can go there without a singularity. The targets are
@@ -169,7 +169,7 @@ def _make_limit_motion(stage: Stage) -> Motion | None:
             is_regular = dexterity(robot, joints).min() > MIN_DEXTERITY
             if is_regular and within_limits(robot, joints):
                 targets = tool_path(robot, joints)
-                return Motion(
+                return SuiteMotion(
                     name="joint_limit",
                     group="tracking",
                     description=(

@@ -11,7 +11,7 @@ from simbridge.experiments import SolversParameters
 from simbridge.experiments.suite import tables
 from simbridge.experiments.suite.csv_file import write_csv
 from simbridge.experiments.suite.page import PAGE, write_page
-from simbridge.experiments.suite.progress import ProgressLine
+from simbridge.experiments.suite.progress import SuiteProgress
 from simbridge.experiments.suite.results import MotionResult, PoseSetResult, SuiteResults
 from simbridge.experiments.suite.results_file import (
     RESULTS,
@@ -125,7 +125,7 @@ def run_suite(suite: Suite, directory: Path, console: Terminal) -> None:
     """
     results = suite.results
     total = len(suite.motions) + len(suite.pose_sets)
-    progress = ProgressLine(total, Terminal(stderr=True))
+    progress = SuiteProgress(total, Terminal(stderr=True))
 
     # Results of an earlier call are kept.
     kept_count = count_complete(results)

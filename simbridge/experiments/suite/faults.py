@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from simbridge.errors import ForeignSolverError, InvalidParameter
-from simbridge.experiments.suite.results import Fault
+from simbridge.experiments.suite.results import CallFault
 
 # Kind of an answer that has a number which is not finite.
 NOT_A_NUMBER = "not a number"
@@ -17,7 +17,7 @@ INVALID_ANSWER = "invalid answer"
 
 
 def name_fault(error: BaseException) -> str:
-    """Return the kind of a failure: see `Fault.kind`.
+    """Return the kind of a failure: see `CallFault.kind`.
 
     Args:
         error: Exception that the call has raised.
@@ -47,7 +47,7 @@ class FaultLog:
         by_kind: Failures of each kind, by the kind.
     """
 
-    by_kind: dict[str, Fault] = field(default_factory=dict)
+    by_kind: dict[str, CallFault] = field(default_factory=dict)
 
     def add(self, call: int, error: BaseException) -> None:
         """Count a failure.
@@ -59,11 +59,11 @@ class FaultLog:
         kind = name_fault(error)
         fault = self.by_kind.get(kind)
         if fault is None:
-            self.by_kind[kind] = Fault(kind=kind, count=1, first_call=call, message=str(error))
+            self.by_kind[kind] = CallFault(kind=kind, count=1, first_call=call, message=str(error))
         else:
             self.by_kind[kind] = msgspec.structs.replace(fault, count=fault.count + 1)
 
     @property
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[CallFault]:
         """The failures of each kind, the most frequent kind first."""
         return sorted(self.by_kind.values(), key=lambda fault: -fault.count)

@@ -11,7 +11,7 @@ import numpy as np
 
 from simbridge.experiments.suite.entrants import Entrant
 from simbridge.experiments.suite.faults import FaultLog
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.time_limit import CallTimeout, interrupt_after
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.solver import Solver
@@ -59,7 +59,7 @@ class Following:
 
 
 def follow_in_turn(
-    motion: Motion,
+    motion: SuiteMotion,
     entrants: Sequence[Entrant],
     *,
     passes: int,
@@ -88,7 +88,7 @@ def follow_in_turn(
     return followings
 
 
-def follow(solver: Solver, motion: Motion, time_limit: float, heartbeat: Heartbeat) -> Pass:
+def follow(solver: Solver, motion: SuiteMotion, time_limit: float, heartbeat: Heartbeat) -> Pass:
     """Step a solver along a motion from its start.
 
     If a call fails, the arm stays where it is, and the next call goes on from there.
@@ -143,16 +143,16 @@ def restore(solver: Solver, q: Array) -> None:
         solver.reset(q)
 
 
-def warm_up(entrants: Sequence[Entrant], motion: Motion) -> None:
+def warm_up(entrants: Sequence[Entrant], motion: SuiteMotion) -> None:
     """Step every solver twice: the first call may compile code, and import modules."""
     for entrant in entrants:
         follow(entrant.solver, shorten(motion, 2), np.inf, lambda: None)
 
 
-def shorten(motion: Motion, count: int) -> Motion:
+def shorten(motion: SuiteMotion, count: int) -> SuiteMotion:
     """Return the first targets of a motion."""
     reference = None if motion.reference is None else motion.reference[:count]
-    return Motion(
+    return SuiteMotion(
         name=motion.name,
         group=motion.group,
         description=motion.description,

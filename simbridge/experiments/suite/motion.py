@@ -7,12 +7,12 @@ from typing import Literal
 
 from simbridge.robot.pose import Array, Flags
 
-# Kind of a motion: see `Motion.group`.
+# Kind of a motion: see `SuiteMotion.group`.
 Group = Literal["tracking", "stream"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Motion:
+class SuiteMotion:
     """Targets for a solver, one per control period of the arm.
 
     Poses are those of the TCP in base_link: x y z in m, then the quaternion x y z w.

@@ -8,14 +8,14 @@ import numpy as np
 
 from simbridge.experiments.suite import measures
 from simbridge.experiments.suite.following import Following
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.results import CallTimes, MotionResult
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 
 
 def evaluate_motion(
-    robot: Robot, motion: Motion, followings: Sequence[Following], baseline: str
+    robot: Robot, motion: SuiteMotion, followings: Sequence[Following], baseline: str
 ) -> list[MotionResult]:
     """Return the results of a motion, one for each solver.
 
@@ -31,7 +31,7 @@ def evaluate_motion(
 
 
 def evaluate(
-    robot: Robot, motion: Motion, following: Following, baseline: Following | None
+    robot: Robot, motion: SuiteMotion, following: Following, baseline: Following | None
 ) -> MotionResult:
     """Return the result of one solver along a motion.
 

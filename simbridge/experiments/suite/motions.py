@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments.suite.boundaries import make_boundary_motions
-from simbridge.experiments.suite.motion import Motion, PoseSet
+from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
 from simbridge.experiments.suite.poses import make_pose_sets
 from simbridge.experiments.suite.shapes import make_shapes
 from simbridge.experiments.suite.singularities import make_singular_lines
@@ -13,7 +13,7 @@ from simbridge.experiments.suite.streams import make_streams
 from simbridge.robot.robot import Robot
 
 
-def make_motions(robot: Robot, seed: int) -> tuple[list[Motion], list[PoseSet], list[str]]:
+def make_motions(robot: Robot, seed: int) -> tuple[list[SuiteMotion], list[PoseSet], list[str]]:
     """Return the motions and the sets of poses for an arm, which are the same for the same seed.
 
     Args:
@@ -24,7 +24,7 @@ def make_motions(robot: Robot, seed: int) -> tuple[list[Motion], list[PoseSet], 
         The motions, the sets of poses, and notes on what the arm cannot do.
     """
     notes: list[str] = []
-    motions: list[Motion] = []
+    motions: list[SuiteMotion] = []
     try:
         stage = set_stage(robot)
     except TargetOutOfReach as error:

@@ -16,7 +16,7 @@ from simbridge.experiments.suite.answers import (
 )
 from simbridge.experiments.suite.page_figures import draw_trade, draw_worst_moment
 from simbridge.experiments.suite.results import (
-    Fault,
+    CallFault,
     MotionResult,
     PoseSetResult,
     SolverFacts,
@@ -68,7 +68,7 @@ SUMMARY_GROUPS = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table.
 
     Attributes:
@@ -102,9 +102,9 @@ class SolverTables:
     title: str
     note: str
     solvers: Sequence[str]
-    summary: Sequence[tuple[str, Sequence[Cell]]]
-    motions: Sequence[tuple[str, str, Sequence[Cell]]]
-    poses: Sequence[tuple[str, str, Sequence[Cell]]]
+    summary: Sequence[tuple[str, Sequence[TableCell]]]
+    motions: Sequence[tuple[str, str, Sequence[TableCell]]]
+    poses: Sequence[tuple[str, str, Sequence[TableCell]]]
 
 
 def write_page(directory: Path, results: SuiteResults) -> None:
@@ -174,7 +174,9 @@ def _make_tables(results: SuiteResults) -> list[SolverTables]:
     return tables
 
 
-def _summary_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str, list[Cell]]]:
+def _summary_rows(
+    results: SuiteResults, solvers: Sequence[str]
+) -> list[tuple[str, list[TableCell]]]:
     """Return a row for each solver; bars compare it with all solvers of both tables."""
     summaries = [summarize_solver(results, solver.name) for solver in results.solvers]
     largest_error = max(
@@ -199,7 +201,7 @@ def _summary_cells(
     largest_error: float,
     *,
     longest_time: float,
-) -> list[Cell]:
+) -> list[TableCell]:
     """Return the cells of a solver in the table of solvers.
 
     Args:
@@ -212,7 +214,7 @@ def _summary_cells(
     cells = []
     for error in (summary.tracking_error_m, summary.stream_error_m):
         bar = _logarithmic_bar(error, SMALLEST_BAR_M, largest_error)
-        cells.append(Cell(_short_millimetres(error), bar, colour))
+        cells.append(TableCell(_short_millimetres(error), bar, colour))
     cells += [_share_cell(share) for share in shares]
 
     solved = None if summary.solved is None else 100.0 * summary.solved
@@ -220,18 +222,18 @@ def _summary_cells(
     time_bar = _logarithmic_bar(time, SMALLEST_BAR_S, longest_time)
     microseconds = None if time is None else 1e6 * time
     cells += [
-        Cell(str(summary.flips), exceeds=summary.flips > 0),
-        Cell("–" if solved is None else f"{solved:.3g}"),
-        Cell(significant(microseconds, decimals=1), time_bar, colour),
-        Cell(significant(summary.time_ratio, 2, 2)),
-        Cell(_fault_text(summary.faults, summary.slow)),
+        TableCell(str(summary.flips), exceeds=summary.flips > 0),
+        TableCell("–" if solved is None else f"{solved:.3g}"),
+        TableCell(significant(microseconds, decimals=1), time_bar, colour),
+        TableCell(significant(summary.time_ratio, 2, 2)),
+        TableCell(_fault_text(summary.faults, summary.slow)),
     ]
     return cells
 
 
 def _motion_rows(
     results: SuiteResults, solvers: Sequence[str]
-) -> list[tuple[str, str, list[Cell]]]:
+) -> list[tuple[str, str, list[TableCell]]]:
     """Return a row for each motion with the error of each solver."""
     by_key = {(result.motion, result.solver): result for result in results.motion_results}
     rows = []
@@ -245,7 +247,7 @@ def _motion_rows(
     return rows
 
 
-def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
+def _motion_cell(result: MotionResult | None, largest: float) -> TableCell:
     """Return the cell of a solver on a motion.
 
     Args:
@@ -253,7 +255,7 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
         largest: Error with the longest bar in the row, m.
     """
     if result is None:
-        return Cell("–")
+        return TableCell("–")
 
     # Everything that is wrong with the result; the value then stands out.
     remarks = []
@@ -269,7 +271,7 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
         remarks.append(f"too slow: {result.steps_done} of {result.steps} steps")
 
     error = ideal_error(result)
-    return Cell(
+    return TableCell(
         text=_short_millimetres(error),
         bar=_logarithmic_bar(error, SMALLEST_BAR_M, largest),
         colour=solver_colour(result.solver),
@@ -278,7 +280,9 @@ def _motion_cell(result: MotionResult | None, largest: float) -> Cell:
     )
 
 
-def _pose_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str, str, list[Cell]]]:
+def _pose_rows(
+    results: SuiteResults, solvers: Sequence[str]
+) -> list[tuple[str, str, list[TableCell]]]:
     """Return a row for each set of poses with the share that each solver solved."""
     by_key = {(result.pose_set, result.solver): result for result in results.pose_results}
     rows = []
@@ -291,7 +295,7 @@ def _pose_rows(results: SuiteResults, solvers: Sequence[str]) -> list[tuple[str,
     return rows
 
 
-def _pose_cell(result: PoseSetResult | None, *, reachable: bool) -> Cell:
+def _pose_cell(result: PoseSetResult | None, *, reachable: bool) -> TableCell:
     """Return the cell of a solver on a set of poses.
 
     Args:
@@ -299,9 +303,9 @@ def _pose_cell(result: PoseSetResult | None, *, reachable: bool) -> Cell:
         reachable: Whether the poses are within reach.
     """
     if result is None:
-        return Cell("–")
+        return TableCell("–")
     faults = _count_faults(result.faults)
-    return Cell(
+    return TableCell(
         text=f"{100.0 * result.solved:.3g} %",
         bar=result.solved,
         colour=solver_colour(result.solver),
@@ -348,12 +352,12 @@ def _short_millimetres(metres: float | None) -> str:
     return millimetres(metres)
 
 
-def _share_cell(share: float | None) -> Cell:
+def _share_cell(share: float | None) -> TableCell:
     """Return the cell of a share of a limit; a share above 1 stands out."""
-    return Cell(significant(share, 2, 2), exceeds=share is not None and share > EXCEEDED)
+    return TableCell(significant(share, 2, 2), exceeds=share is not None and share > EXCEEDED)
 
 
-def _count_faults(faults: Sequence[Fault]) -> dict[str, int]:
+def _count_faults(faults: Sequence[CallFault]) -> dict[str, int]:
     """Return the number of faults by kind."""
     return {fault.kind: fault.count for fault in faults}
 

@@ -13,7 +13,7 @@ LINE_INTERVAL_S = 10.0
 REFRESH_S = 0.5
 
 
-class ProgressLine:
+class SuiteProgress:
     """The progress of the suite.
 
     It has no thread, which would take time from the solvers while they are timed. Instead `tick` is

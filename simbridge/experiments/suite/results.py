@@ -13,7 +13,7 @@ import msgspec
 from simbridge.ik import VelocityLimits
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class CallFault(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of failure in a solver's calls.
 
     Attributes:
@@ -128,7 +128,7 @@ class MotionResult(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     steps_done: int
     too_slow: bool
-    faults: list[Fault]
+    faults: list[CallFault]
     error: PoseErrors
     reference_error: PoseErrors | None
     lag_s: float | None
@@ -162,7 +162,7 @@ class PoseSetResult(msgspec.Struct, frozen=True, kw_only=True):
     pose_set: str
     solver: str
     poses: int
-    faults: list[Fault]
+    faults: list[CallFault]
     solved: float
     solved_at_once: float
     median_calls: float | None

@@ -6,7 +6,7 @@ import numpy as np
 
 from simbridge.errors import InvalidTrajectory
 from simbridge.experiments.arm import start_posture
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.robot import Robot
@@ -15,7 +15,7 @@ from simbridge.robot.robot import Robot
 MIN_SAMPLES = 3
 
 
-def make_scenario_motion(robot: Robot, name: str) -> Motion:
+def make_scenario_motion(robot: Robot, name: str) -> SuiteMotion:
     """Return a scenario as a motion.
 
     Args:
@@ -44,7 +44,7 @@ def make_scenario_motion(robot: Robot, name: str) -> Motion:
     start = start_posture(robot, targets[0])
     joints, _, is_attained = ForwardDynamics(robot).solve_each(targets, start)
     is_inside = (joints >= robot.position_min) & (joints <= robot.position_max)
-    return Motion(
+    return SuiteMotion(
         name=name,
         group="stream" if is_stream else "tracking",
         description="The scenario, from the command line.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.experiments.layout import PAPER_SIDE, PAPER_SPEED
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.stage import Stage, attains_all, follow
 from simbridge.robot.pose import Array
 from simbridge.text import plain
@@ -46,7 +46,7 @@ MINIMUM_JERK_PEAK = 1.875
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeTargets:
     """Targets of a shape on an arm.
 
     Attributes:
@@ -62,7 +62,7 @@ class Shape:
     is_continuous: bool = True
 
 
-def make_shapes(stage: Stage, notes: list[str]) -> list[Motion]:
+def make_shapes(stage: Stage, notes: list[str]) -> list[SuiteMotion]:
     """Return the shapes that an arm can follow, each in the largest size that it can follow.
 
     Args:
@@ -88,7 +88,9 @@ def make_shapes(stage: Stage, notes: list[str]) -> list[Motion]:
     return motions
 
 
-def _fit_shape(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) -> Motion | None:
+def _fit_shape(
+    stage: Stage, name: str, make_shape: Callable[[Stage], ShapeTargets]
+) -> SuiteMotion | None:
     """Return the motion along a shape in the largest size that the arm can follow, or None.
 
     Args:
@@ -108,7 +110,7 @@ def _fit_shape(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) ->
             # any order: `start` is only the first guess.
             can_follow = attains_all(stage, np.unique(shape.targets, axis=0), start)
         if can_follow:
-            return Motion(
+            return SuiteMotion(
                 name=name,
                 group="tracking",
                 description=shape.description,
@@ -120,7 +122,7 @@ def _fit_shape(stage: Stage, name: str, make_shape: Callable[[Stage], Shape]) ->
     return None
 
 
-def _paper_square(stage: Stage) -> Shape:
+def _paper_square(stage: Stage) -> ShapeTargets:
     """Return one lap of the paper's square, at constant speed (experiment D)."""
     side = PAPER_SIDE * stage.scale
     speed = PAPER_SPEED * stage.scale
@@ -131,10 +133,10 @@ def _paper_square(stage: Stage) -> Shape:
         f"The paper's square of {plain(1e3 * side)} mm, at a constant "
         f"{plain(1e3 * speed)} mm/s around its corners."
     )
-    return Shape(description, targets)
+    return ShapeTargets(description, targets)
 
 
-def _corners(stage: Stage) -> Shape:
+def _corners(stage: Stage) -> ShapeTargets:
     """Return only the corners of the square as targets (experiment C)."""
     side = PAPER_SIDE * stage.scale
     path = corners(side, stage.centre, CORNER_DWELL, orientation=stage.orientation)
@@ -143,10 +145,10 @@ def _corners(stage: Stage) -> Shape:
         f"Only the corners of the square are given, one every {CORNER_DWELL:g} s: each target is "
         f"{plain(1e3 * side)} mm from the one before."
     )
-    return Shape(description, targets, is_continuous=False)
+    return ShapeTargets(description, targets, is_continuous=False)
 
 
-def _figure_eight(stage: Stage) -> Shape:
+def _figure_eight(stage: Stage) -> ShapeTargets:
     """Return a figure eight from rest to rest."""
     width = 0.4 * stage.scale
     height = 0.2 * stage.scale
@@ -155,10 +157,10 @@ def _figure_eight(stage: Stage) -> Shape:
     description = (
         f"A figure eight of {plain(1e3 * width)} by {plain(1e3 * height)} mm, from rest to rest."
     )
-    return Shape(description, _trace(stage, path, law))
+    return ShapeTargets(description, _trace(stage, path, law))
 
 
-def _helix(stage: Stage) -> Shape:
+def _helix(stage: Stage) -> ShapeTargets:
     """Return two turns of a helix, which is flat if the arm cannot raise its tool."""
     radius = 0.08 * stage.scale
     rise = 0.05 * stage.scale * stage.lift
@@ -168,20 +170,20 @@ def _helix(stage: Stage) -> Shape:
         f"Two turns of {plain(2e3 * radius)} mm diameter{rising}, with minimum jerk from rest to "
         "rest."
     )
-    return Shape(description, _trace(stage, path, MinimumJerk(CURVE_SPEED * stage.scale)))
+    return ShapeTargets(description, _trace(stage, path, MinimumJerk(CURVE_SPEED * stage.scale)))
 
 
-def _lissajous(stage: Stage) -> Shape:
+def _lissajous(stage: Stage) -> ShapeTargets:
     """Return a Lissajous curve in a box, which is flat if the arm cannot raise its tool."""
     amplitudes = stage.scale * np.array([0.12, 0.09, 0.05 * stage.lift])
     phases = (0.5 * np.pi, 0.0, 0.0)
     path = paths.lissajous(amplitudes, (3, 2, 1), phases, stage.centre)
     box = " by ".join(plain(2e3 * amplitude) for amplitude in amplitudes if amplitude)
     description = f"A 3:2:1 Lissajous curve in {box} mm, with minimum jerk from rest to rest."
-    return Shape(description, _trace(stage, path, MinimumJerk(CURVE_SPEED * stage.scale)))
+    return ShapeTargets(description, _trace(stage, path, MinimumJerk(CURVE_SPEED * stage.scale)))
 
 
-def _iso_cube(stage: Stage) -> Shape:
+def _iso_cube(stage: Stage) -> ShapeTargets:
     """Return the cycle of the five test poses of ISO 9283."""
     x, y, z = stage.centre.tolist()
     edge = PAPER_SIDE * stage.scale
@@ -194,10 +196,10 @@ def _iso_cube(stage: Stage) -> Shape:
     description = (
         f"The five poses of an ISO 9283 test cube of {plain(1e3 * edge)} mm, with a stop at each."
     )
-    return Shape(description, cycle.target(stage.instants(cycle.duration)))
+    return ShapeTargets(description, cycle.target(stage.instants(cycle.duration)))
 
 
-def _closed_loop(stage: Stage) -> Shape:
+def _closed_loop(stage: Stage) -> ShapeTargets:
     """Return a small circle ten times, each lap from rest to rest.
 
     All laps take the same whole number of control periods, so that joint positions can be compared
@@ -216,7 +218,7 @@ def _closed_loop(stage: Stage) -> Shape:
         f"A circle of {plain(2e3 * radius)} mm diameter, {LAPS} times; a joint that does not "
         "come back to where it was has drifted."
     )
-    return Shape(description, laps, loops=LAPS)
+    return ShapeTargets(description, laps, loops=LAPS)
 
 
 def _trace(stage: Stage, path: GeometricPath, law: MotionLaw) -> Array:
@@ -227,7 +229,7 @@ def _trace(stage: Stage, path: GeometricPath, law: MotionLaw) -> Array:
 
 
 # Functions that make the shapes, by the name of the motion.
-SHAPES: Mapping[str, Callable[[Stage], Shape]] = {
+SHAPES: Mapping[str, Callable[[Stage], ShapeTargets]] = {
     "square": _paper_square,
     "corners": _corners,
     "figure_eight": _figure_eight,

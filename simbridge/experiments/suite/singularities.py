@@ -17,7 +17,7 @@ import numpy as np
 
 from simbridge.experiments.arm import dexterity
 from simbridge.experiments.layout import PAPER_SPEED
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.shapes import SIZES
 from simbridge.experiments.suite.stage import Stage, follow
 from simbridge.robot.kinematics import task_jacobian, tool_path
@@ -81,7 +81,7 @@ class SingularLine:
         return move(self.nearest, start, law, rate=1.0 / stage.robot.period).poses
 
 
-def make_singular_lines(stage: Stage, notes: list[str]) -> list[Motion]:
+def make_singular_lines(stage: Stage, notes: list[str]) -> list[SuiteMotion]:
     """Return a line past a singularity of each part of the arm that has one.
 
     Args:
@@ -117,7 +117,7 @@ def _list_parts(joint_count: int) -> dict[str, range]:
     }
 
 
-def _find_line(stage: Stage, part: str, joints: range) -> Motion | None:
+def _find_line(stage: Stage, part: str, joints: range) -> SuiteMotion | None:
     """Return a motion along a line past a singularity of a part of the arm, or None.
 
     Args:
@@ -137,7 +137,7 @@ def _find_line(stage: Stage, part: str, joints: range) -> Motion | None:
 
 def _make_motion(
     stage: Stage, part: str, line: SingularLine, *, start: Array, distance: float
-) -> Motion:
+) -> SuiteMotion:
     """Return the motion along a line, all of which the arm can follow.
 
     Args:
@@ -150,7 +150,7 @@ def _make_motion(
     targets = line.targets(stage)
     length_to_nearest = float(np.linalg.norm(line.shift))
     continuation = "and back" if line.leads_back else "and on beyond it"
-    return Motion(
+    return SuiteMotion(
         name=f"{part}_singularity",
         group="tracking",
         description=(

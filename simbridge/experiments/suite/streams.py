@@ -16,7 +16,7 @@ from simbridge.experiments.suite.hand_motions import (
     intended_motion,
     tremor,
 )
-from simbridge.experiments.suite.motion import Motion
+from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.shapes import SIZES
 from simbridge.experiments.suite.stage import (
     Stage,
@@ -96,7 +96,7 @@ LARGE_TURN_SAMPLING = Sampling(rate=30.0, jitter=0.005)
 COARSE_STEP = 25
 
 
-def make_streams(stage: Stage, seed: int, notes: list[str]) -> list[Motion]:
+def make_streams(stage: Stage, seed: int, notes: list[str]) -> list[SuiteMotion]:
     """Return the streams that an arm can follow.
 
     Args:
@@ -105,7 +105,7 @@ def make_streams(stage: Stage, seed: int, notes: list[str]) -> list[Motion]:
         notes: List of notes, to which one is appended for each stream that is left out.
     """
     # Functions that return a stream, or the reason why it is left out, by the stream's name.
-    makers: dict[str, Callable[[Stage, str, int], Motion | str]] = {}
+    makers: dict[str, Callable[[Stage, str, int], SuiteMotion | str]] = {}
     makers |= dict.fromkeys(DEVICES, _make_sway)
     makers["far_step"] = _make_far_step
     makers["turn_beyond_pi"] = _make_large_turn
@@ -121,7 +121,7 @@ def make_streams(stage: Stage, seed: int, notes: list[str]) -> list[Motion]:
     return motions
 
 
-def _make_sway(stage: Stage, name: str, seed: int) -> Motion | str:
+def _make_sway(stage: Stage, name: str, seed: int) -> SuiteMotion | str:
     """Return a smooth motion along and about all axes, as a device samples it.
 
     Args:
@@ -150,7 +150,7 @@ def _make_sway(stage: Stage, name: str, seed: int) -> Motion | str:
     return _explain_omission(stage)
 
 
-def _make_hand_motion(stage: Stage, name: str, seed: int) -> Motion | str:
+def _make_hand_motion(stage: Stage, name: str, seed: int) -> SuiteMotion | str:
     """Return a motion of a hand, as a tracker samples it; the ideal motion has no tremor.
 
     Args:
@@ -179,7 +179,7 @@ def _make_hand_motion(stage: Stage, name: str, seed: int) -> Motion | str:
     return _explain_omission(stage)
 
 
-def _make_far_step(stage: Stage, name: str, seed: int) -> Motion | str:
+def _make_far_step(stage: Stage, name: str, seed: int) -> SuiteMotion | str:
     """Return the far step of the paper's experiment B, from home.
 
     Args:
@@ -201,7 +201,7 @@ def _make_far_step(stage: Stage, name: str, seed: int) -> Motion | str:
     targets = np.where(has_stepped[:, None], target, home)
     distance = significant(1e3 * float(np.linalg.norm(target[:3] - home[:3])))
     description = f"The target steps by {distance} mm at once, from home, and stays there."
-    return Motion(
+    return SuiteMotion(
         name=name,
         # The target itself is the ideal motion, as with the corners of the square.
         group="tracking",
@@ -212,7 +212,7 @@ def _make_far_step(stage: Stage, name: str, seed: int) -> Motion | str:
     )
 
 
-def _make_large_turn(stage: Stage, name: str, seed: int) -> Motion | str:
+def _make_large_turn(stage: Stage, name: str, seed: int) -> SuiteMotion | str:
     """Return a rotation of the tool by more than half a turn, at 30 Hz.
 
     A device may send a rotation as either of its two quaternions: here the sign is random.
@@ -295,7 +295,7 @@ def _find_start(stage: Stage, reference: Array, targets: Array) -> Array | None:
 
 def _make_stream(
     name: str, description: str, targets: Array, *, reference: Array, start: Array
-) -> Motion:
+) -> SuiteMotion:
     """Return a stream whose targets can all be attained.
 
     Args:
@@ -305,7 +305,7 @@ def _make_stream(
         reference: Poses of the ideal motion (T, 7).
         start: Joint positions at the first target (n,).
     """
-    return Motion(
+    return SuiteMotion(
         name=name,
         group="stream",
         description=description,

@@ -17,7 +17,7 @@ from simbridge.experiments.suite import pose_solving
 from simbridge.experiments.suite.entrants import Entrant, choose_entrants
 from simbridge.experiments.suite.following import Heartbeat, follow_in_turn, warm_up
 from simbridge.experiments.suite.measures import jerk_limit, target_jumps
-from simbridge.experiments.suite.motion import Motion, PoseSet
+from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
 from simbridge.experiments.suite.motion_results import evaluate_motion
 from simbridge.experiments.suite.motions import make_motions
 from simbridge.experiments.suite.results import (
@@ -55,7 +55,7 @@ class Suite:
 
     robot: Robot
     entrants: Sequence[Entrant]
-    motions: Sequence[Motion]
+    motions: Sequence[SuiteMotion]
     pose_sets: Sequence[PoseSet]
     results: SuiteResults
 
@@ -144,8 +144,8 @@ def prepare_suite(parameters: SolversParameters) -> Suite:
 
 
 def _select_named(
-    motions: Sequence[Motion], pose_sets: Sequence[PoseSet], names: Sequence[str]
-) -> tuple[list[Motion], list[PoseSet]]:
+    motions: Sequence[SuiteMotion], pose_sets: Sequence[PoseSet], names: Sequence[str]
+) -> tuple[list[SuiteMotion], list[PoseSet]]:
     """Return the motions and sets with one of some names; all of them if there are no names.
 
     Raises:
@@ -196,7 +196,7 @@ def _describe_arm(robot: Robot) -> ArmFacts:
     )
 
 
-def _describe_motion(robot: Robot, motion: Motion) -> MotionFacts:
+def _describe_motion(robot: Robot, motion: SuiteMotion) -> MotionFacts:
     """Return the description of a motion in the results."""
     return MotionFacts(
         name=motion.name,

@@ -25,7 +25,7 @@ LEAST_SOLVED = 0.02
 
 
 @dataclass(frozen=True)
-class Figure:
+class ComparedFigure:
     """A figure of a motion that is compared; less is better.
 
     Attributes:
@@ -55,21 +55,23 @@ class Figure:
 
 # Figures of a motion that are compared.
 FIGURES = (
-    Figure("RMS error", lambda result: result.error.rms_m, LEAST_DISTANCE, "m"),
-    Figure("largest error", lambda result: result.error.max_m, LEAST_DISTANCE, "m"),
-    Figure("RMS rotation error", lambda result: result.error.rms_rad, LEAST_ANGLE, "rad"),
-    Figure("largest rotation error", lambda result: result.error.max_rad, LEAST_ANGLE, "rad"),
-    Figure("lag", lambda result: result.lag_s, LEAST_TIME, "s"),
-    Figure("speed", lambda result: share_of(result, "speed"), LEAST_SHARE),
-    Figure("acceleration", lambda result: share_of(result, "acceleration"), LEAST_SHARE),
-    Figure("jerk", lambda result: share_of(result, "jerk"), LEAST_SHARE),
-    Figure("position limits", lambda result: result.beyond_limits_rad, LEAST_ANGLE, "rad"),
-    Figure("flips", lambda result: result.flips, 0.0, growth=0.0),
-    Figure("chatter", lambda result: result.chatter, LEAST_SHARE),
-    Figure("drift", lambda result: result.drift_rad, LEAST_ANGLE, "rad"),
-    Figure("failed calls", lambda result: count_faults(result), 0.0, growth=0.0),
-    Figure("steps left out", lambda result: result.steps - result.steps_done, 0.0),
-    Figure("time ratio", lambda result: result.times.ratio, 0.0, growth=TIME_GROWTH),
+    ComparedFigure("RMS error", lambda result: result.error.rms_m, LEAST_DISTANCE, "m"),
+    ComparedFigure("largest error", lambda result: result.error.max_m, LEAST_DISTANCE, "m"),
+    ComparedFigure("RMS rotation error", lambda result: result.error.rms_rad, LEAST_ANGLE, "rad"),
+    ComparedFigure(
+        "largest rotation error", lambda result: result.error.max_rad, LEAST_ANGLE, "rad"
+    ),
+    ComparedFigure("lag", lambda result: result.lag_s, LEAST_TIME, "s"),
+    ComparedFigure("speed", lambda result: share_of(result, "speed"), LEAST_SHARE),
+    ComparedFigure("acceleration", lambda result: share_of(result, "acceleration"), LEAST_SHARE),
+    ComparedFigure("jerk", lambda result: share_of(result, "jerk"), LEAST_SHARE),
+    ComparedFigure("position limits", lambda result: result.beyond_limits_rad, LEAST_ANGLE, "rad"),
+    ComparedFigure("flips", lambda result: result.flips, 0.0, growth=0.0),
+    ComparedFigure("chatter", lambda result: result.chatter, LEAST_SHARE),
+    ComparedFigure("drift", lambda result: result.drift_rad, LEAST_ANGLE, "rad"),
+    ComparedFigure("failed calls", lambda result: count_faults(result), 0.0, growth=0.0),
+    ComparedFigure("steps left out", lambda result: result.steps - result.steps_done, 0.0),
+    ComparedFigure("time ratio", lambda result: result.times.ratio, 0.0, growth=TIME_GROWTH),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments.suite import suite
-from simbridge.experiments.suite.motion import Motion, PoseSet
+from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
 from simbridge.robot.kinematics import tool_path
 
 SOLVERS = Path(__file__).with_name("faulty_solvers.py")
@@ -23,7 +23,7 @@ def make_short_motions(robot, seed):
     loop = robot.home + 0.05 * np.sin(phase)[:, None]
     targets = tool_path(robot, loop)
     in_reach = np.ones(STEPS, dtype=bool)
-    closed_loop = Motion(
+    closed_loop = SuiteMotion(
         name="loop",
         group="tracking",
         description="A closed loop of the joints.",
@@ -32,7 +32,7 @@ def make_short_motions(robot, seed):
         in_reach=in_reach,
         loops=LAPS,
     )
-    stream = Motion(
+    stream = SuiteMotion(
         name="held",
         group="stream",
         description="The same loop, each fifth target held.",

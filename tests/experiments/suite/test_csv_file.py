@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from simbridge.experiments.suite.csv_file import TABLE, write_csv
-from simbridge.experiments.suite.results import Fault
+from simbridge.experiments.suite.results import CallFault
 from tests.experiments.suite.made_up_results import OWN, make_results, motion_result
 
 COLUMNS = """
@@ -27,8 +27,8 @@ def rows(tmp_path):
     """The rows of a table with a fault in the first motion, by column."""
     results = make_results()
     faults = [
-        Fault(kind="ValueError", count=3, first_call=7, message="no solution"),
-        Fault(kind="not a number", count=1, first_call=9, message="NaN"),
+        CallFault(kind="ValueError", count=3, first_call=7, message="no solution"),
+        CallFault(kind="not a number", count=1, first_call=9, message="NaN"),
     ]
     results.motion_results[0] = motion_result("square", OWN, 0.004, faults=faults)
     write_csv(tmp_path, results)

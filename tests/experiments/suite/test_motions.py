@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments.arm import dexterity, within_limits
-from simbridge.experiments.suite.motion import Motion, PoseSet
+from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
 from simbridge.experiments.suite.motions import make_motions
 from simbridge.robot import load_robot
 from tests.experiments.pinocchio_following import TOLERANCE, follow
@@ -21,7 +21,7 @@ PLANAR = load_robot("planar3r")
 # Every how many samples of a motion are solved.
 STRIDE = 10
 
-ArmMotions = tuple[dict[str, Motion], dict[str, PoseSet], list[str]]
+ArmMotions = tuple[dict[str, SuiteMotion], dict[str, PoseSet], list[str]]
 
 
 @cache

@@ -8,7 +8,7 @@ from simbridge.experiments.suite.answers import find_answers
 from simbridge.experiments.suite.page import solvers_page
 from simbridge.experiments.suite.results import (
     AbsentSolver,
-    Fault,
+    CallFault,
     LimitShares,
     MotionResult,
     SuiteResults,
@@ -63,7 +63,7 @@ def test_a_better_rival_is_named(results):
 
 
 def test_a_solver_with_faults_is_never_the_best(results):
-    fault = Fault(kind="not a number", count=3, first_call=7, message="NaN")
+    fault = CallFault(kind="not a number", count=3, first_call=7, message="NaN")
     replace_result(results, motion_result("square", OWN, 0.0, faults=[fault]))
 
     assert best_for(results, "dense paths") == RIVAL

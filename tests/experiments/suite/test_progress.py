@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 
 from simbridge.console import Terminal
-from simbridge.experiments.suite.progress import ProgressLine
+from simbridge.experiments.suite.progress import SuiteProgress
 
 
 def test_a_pipe_gets_a_line_every_ten_seconds():
     file = io.StringIO()
     now = 0.0
-    progress = ProgressLine(3, Terminal(file=file), clock=lambda: now)
+    progress = SuiteProgress(3, Terminal(file=file), clock=lambda: now)
 
     progress.begin("square")
     for second in range(25):

@@ -8,7 +8,7 @@ from simbridge.robot.pose import Array
 from simbridge.ur.rtde import Package
 
 
-class Link(Protocol):
+class ServoLink(Protocol):
     """The connection to a controller whose control script runs.
 
     The loop does not know which one it has: ur_rtde's (ur_rtde_link.py), simbridge's own
