@@ -20,7 +20,7 @@ from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeErro
 from simbridge.ik.faults import check_answer, solver_failure
 from simbridge.ik.parameters import SolverParameters
 from simbridge.ik.settings import ALL_SOLVERS, check_solver, is_function
-from simbridge.ik.solver import Solver
+from simbridge.ik.solver import Attempt, Solver
 from simbridge.ik.targets import residual, task_of
 from simbridge.quoting import as_text
 from simbridge.resources import importing_from, load_script
@@ -101,9 +101,7 @@ class CallableSolver(Solver):
             out[t] = self._call(memory, pin.XYZQUATToSE3(target))
             memory[:] = out[t]
 
-    def _try(
-        self, goal: Array, q: Array, tolerance: tuple[float, float]
-    ) -> tuple[Array, float, float, int]:
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> Attempt:
         target = pin.XYZQUATToSE3(goal)
         calls = 0
         distance = np.inf
@@ -112,7 +110,7 @@ class CallableSolver(Solver):
             q = self._call(q, target)
             calls += 1
             distance, angle = residual(self.task, goal, tool_path(self.robot, q[None])[0])
-        return q, distance, angle, calls
+        return Attempt(q, distance, angle=angle, iterations=calls)
 
 
 def is_factory(function: SolverFunction, name: str = "") -> bool:

@@ -35,7 +35,7 @@ from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.parameters import TASKS, SolverParameters, setting, unless_preset
 from simbridge.ik.settings import change_settings, preset_values, without_clamps
-from simbridge.ik.solver import TOLERANCE, Solver
+from simbridge.ik.solver import TOLERANCE, Attempt, Solver
 from simbridge.ik.stability import Gains, check_accumulation, check_stability
 from simbridge.ik.targets import task_of
 from simbridge.ik.twin import Twin, effective_masses
@@ -295,13 +295,11 @@ class ForwardDynamics(Solver):
         q, residuals, _ = self._solve_compiled(poses, start, TOLERANCE, self._restarts)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _try(
-        self, goal: Array, q: Array, tolerance: tuple[float, float]
-    ) -> tuple[Array, float, float, int]:
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> Attempt:
         no_restarts = self._restarts[:0]
         path, residuals, iterations = self._solve_compiled(goal[None], q, tolerance, no_restarts)
         distance, angle = residuals[0]
-        return path[0], float(distance), float(angle), int(iterations[0])
+        return Attempt(path[0], float(distance), angle=float(angle), iterations=int(iterations[0]))
 
     def _solve_compiled(
         self, poses: Array, start: Array, tolerance: tuple[float, float], restarts: Array

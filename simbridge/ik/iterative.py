@@ -16,7 +16,7 @@ from simbridge.ik.kernels.generation import structure_of
 from simbridge.ik.kernels.records import Descent, allocate_descent
 from simbridge.ik.parameters import IterativeParameters
 from simbridge.ik.settings import change_settings, without_clamps
-from simbridge.ik.solver import Solver
+from simbridge.ik.solver import Attempt, Solver
 from simbridge.ik.targets import task_of
 from simbridge.kernels.records import copy_records, with_attributes
 from simbridge.robot.chain import TASK_ROWS
@@ -186,9 +186,7 @@ class IterativeSolver(Solver):
         distance, angle, used = last.tolist()
         return distance, angle, int(used)
 
-    def _try(
-        self, goal: Array, q: Array, tolerance: tuple[float, float]
-    ) -> tuple[Array, float, float, int]:
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> Attempt:
         out = np.empty((1, self.robot.n))
         distance, angle, used = self._iterate(
             self._step_settings,
@@ -198,4 +196,4 @@ class IterativeSolver(Solver):
             out=out,
             tolerance=tolerance,
         )
-        return q, distance, angle, used
+        return Attempt(q, distance, angle=angle, iterations=used)

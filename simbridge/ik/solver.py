@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,22 @@ class Solution:
     angle: float
     iterations: int
     restarts: int
+
+
+class Attempt(NamedTuple):
+    """The outcome of a try to attain a target from one posture.
+
+    Attributes:
+        q: Joint positions (n,), rad, at which the try ended; they may be beyond the joint limits.
+        distance: Remaining translation, m.
+        angle: Remaining rotation, rad.
+        iterations: The number of iterations.
+    """
+
+    q: Array
+    distance: float
+    angle: float
+    iterations: int
 
 
 class Solver(ABC):
@@ -275,15 +291,22 @@ class Solver(ABC):
         iterations = 0
         tries = 0
         for posture in [start, *self._restarts]:
-            q, distance, angle, used = self._try(goal, np.array(posture), tolerance)
+            attempt = self._try(goal, np.array(posture), tolerance)
             tries += 1
-            iterations += used
+            iterations += attempt.iterations
 
-            is_inside = wrap_into_limits(self.robot, start, q)
-            miss = max(distance / tolerance[0], angle / tolerance[1])
+            is_inside = wrap_into_limits(self.robot, start, attempt.q)
+            miss = max(attempt.distance / tolerance[0], attempt.angle / tolerance[1])
             converged = is_inside and miss <= 1.0
             if best is None or converged or max(miss, 1.0) < least_miss:
-                best = Solution(q, converged, distance, angle=angle, iterations=0, restarts=0)
+                best = Solution(
+                    attempt.q,
+                    converged,
+                    attempt.distance,
+                    angle=attempt.angle,
+                    iterations=0,
+                    restarts=0,
+                )
                 least_miss = max(miss, 1.0)
             if converged:
                 break
@@ -295,14 +318,8 @@ class Solver(ABC):
         """The fixed postures (tries, n), rad."""
         return restart_postures(self.robot, self.tries)
 
-    def _try(
-        self, goal: Array, q: Array, tolerance: tuple[float, float]
-    ) -> tuple[Array, float, float, int]:
-        """Try a goal (7,) from joint positions q (n,), which may be changed.
-
-        Returns:
-            Joint positions (n,), what remains in m and rad, and the number of iterations.
-        """
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> Attempt:
+        """Try a goal (7,) from joint positions q (n,), which may be changed."""
         raise NotImplementedError
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:

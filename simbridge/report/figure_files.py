@@ -274,15 +274,15 @@ def _drawings(evaluation: Evaluation, summary: Summary) -> dict[str, Drawing]:
     reference = paths[0].positions
 
     errors = _draw_errors(evaluation, summary)
-    error_map, _, map_view, _ = draw_error_map(reference, error, width=WIDTH, height=MAP_HEIGHT)
+    error_map = draw_error_map(reference, error, width=WIDTH, height=MAP_HEIGHT)
     contour = Chart(contour_panels(evaluation), stamps, CONTOUR_HEIGHT).draw(WIDTH)
-    drawings = {"errors": errors, "contour": contour, "map": error_map}
+    drawings = {"errors": errors, "contour": contour, "map": error_map.drawing}
 
     marks = [(reference[0], "o"), (reference[error.argmax()], "X")]
     for view in VIEWS:
         drawing, _, frame = draw_view(view, paths, marks, head=LEGEND_HEIGHT // 2, width=WIDTH)
         # A view whose axes need an explanation is left to the page, unless it is that of the map.
-        if view == map_view or not frame.notes:
+        if view == error_map.view or not frame.notes:
             drawing.legend([(path.name, path.colour, "") for path in paths])
             drawings[f"path-{view.letters}"] = drawing
     return drawings

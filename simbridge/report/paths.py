@@ -138,6 +138,22 @@ class Frame:
     notes: tuple[str, ...] = ()
 
 
+class ErrorMap(NamedTuple):
+    """A drawn map of the reference, coloured by the tracking error.
+
+    Attributes:
+        drawing: The drawing, with the scale of the colours.
+        axes: The axes of the map.
+        view: The direction of view.
+        frame: The rectangle that the axes show.
+    """
+
+    drawing: Drawing
+    axes: Axes
+    view: View
+    frame: Frame
+
+
 def frame_points(view: View, points: Array, start: Array, *, width: float, height: float) -> Frame:
     """Fit axes with equal scales around points; the thin side of a flat path is magnified.
 
@@ -337,8 +353,9 @@ def error_map(reference: Array, error: Array, stamps: Array) -> CaptionedDrawing
         error: Tracking error (T,), mm.
         stamps: Stamps (T,), s.
     """
-    drawing, axes, view, frame = draw_error_map(reference, error)
-    points = reference[:, view.pick] - frame.origin
+    drawn_map = draw_error_map(reference, error)
+    view = drawn_map.view
+    points = reference[:, view.pick] - drawn_map.frame.origin
     shown = decimate_path(points, PIECES)
     columns = {f"error|{NO_BREAK}mm": error[shown]}
     for i in range(3):
@@ -349,16 +366,17 @@ def error_map(reference: Array, error: Array, stamps: Array) -> CaptionedDrawing
         f"{significant(error.min())} to {significant(error.max())} mm, the largest at "
         f"{stamps[error.argmax()]:.2f} s"
     )
-    drawn = drawing.svg("map", label, paper=True)
-    mapped = path_map(drawn, drawing.to_pixels(axes, points[shown]), stamps[shown], columns)
+    svg = drawn_map.drawing.svg("map", label, paper=True)
+    pixels = drawn_map.drawing.to_pixels(drawn_map.axes, points[shown])
+    mapped = path_map(svg, pixels, stamps[shown], columns)
     return CaptionedDrawing(
-        f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes
+        f"Tracking error along the path, {view.title.lower()}", mapped, drawn_map.frame.notes
     )
 
 
 def draw_error_map(
     reference: Array, error: Array, *, width: int = HALF_WIDTH, height: int = HALF_HEIGHT
-) -> tuple[Drawing, Axes, View, Frame]:
+) -> ErrorMap:
     """Draw the map with its scale, in the view that shows most of the path.
 
     Args:
@@ -366,9 +384,6 @@ def draw_error_map(
         error: Tracking error (T,), mm.
         width: Width of the drawing, pixels.
         height: Height of the drawing, pixels.
-
-    Returns:
-        The drawing, the axes of the map, its view, and the rectangle that the axes show.
     """
     extent = np.ptp(reference, axis=0)
     view = max(VIEWS, key=lambda view: (min(extent[view.pick]), sum(extent[view.pick])))
@@ -392,7 +407,7 @@ def draw_error_map(
 
     scale_left = width - SCALE_RIGHT - SCALE_WIDTH
     _draw_scale(drawing.axes(scale_left, SCALE_BOTTOM, SCALE_RIGHT, SCALE_TOP), edges)
-    return drawing, axes, view, frame
+    return ErrorMap(drawing, axes, view=view, frame=frame)
 
 
 def _draw_coloured_path(axes: Axes, points: Array, error: Array, *, edges: Array) -> None:

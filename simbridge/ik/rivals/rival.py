@@ -14,6 +14,7 @@ from simbridge.errors import InvalidParameter, optional_package
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.parameters import TASKS, SolverParameters, setting
 from simbridge.ik.settings import RIVALS, change_settings
+from simbridge.ik.solver import Attempt
 from simbridge.ik.targets import adopt_free_rotation, task_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -97,9 +98,7 @@ class Rival(CallableSolver):
         self.start = memory[n:]
         super()._advance(poses, memory[:n], out)
 
-    def _try(
-        self, goal: Array, q: Array, tolerance: tuple[float, float]
-    ) -> tuple[Array, float, float, int]:
+    def _try(self, goal: Array, q: Array, tolerance: tuple[float, float]) -> Attempt:
         self.start = q.copy()
         return super()._try(goal, q, tolerance)
 
