@@ -160,7 +160,7 @@ def _kind_of_controller(item):
     """A number for each kind of the shared controllers: 0 for a test that uses none, the last for
     one that kills it.
     """
-    if item.name.startswith("test_a_killed_controllers_states_are_logged"):
+    if item.get_closest_marker("kills_controller"):
         return len(KINDS)
     if "[CB3" in item.name:
         return KINDS.index("cb3")

@@ -182,6 +182,7 @@ def test_a_long_frozen_controller_ends_the_run(e_series, tmp_path):
         trial.check_rest(tick)
 
 
+@pytest.mark.kills_controller
 def test_a_killed_controllers_states_are_logged(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
