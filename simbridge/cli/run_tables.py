@@ -133,11 +133,11 @@ def _budget_lines(summary: Summary, *, compact: bool) -> list[tuple[str, str]]:
     """Return the titles of the rows of the error budget, and their keys in the summary."""
     parts = [*known_parts(summary), TRACKING_ERROR]
     if compact:
-        return [(part.name, part.key) for part in parts if not part.of]
+        return [(part.name, part.key) for part in parts if not part.whole]
 
     lines: list[tuple[str, str]] = []
     for part in parts:
-        lines.append((f"  {part.name}" if part.of else part.name, part.key))
+        lines.append((f"  {part.name}" if part.whole else part.name, part.key))
     return [*lines, ("tracking, delay removed", "delay_compensated")]
 
 

@@ -593,8 +593,10 @@ def limit_row(judged: JudgedMotion) -> tuple[str, ...]:
     """Return the cells of a motion in the table of peaks."""
     cells = [str(judged.motion.number)]
     for peak in (judged.peaks.speed, judged.peaks.acceleration):
-        share = "–" if peak.share is None else f"{significant(100.0 * peak.share)}{NO_BREAK}%"
-        cells += [significant(peak.value), share]
+        percentage = "–"
+        if peak.share is not None:
+            percentage = f"{significant(100.0 * peak.share)}{NO_BREAK}%"
+        cells += [significant(peak.value), percentage]
     return tuple(cells)
 
 

@@ -132,7 +132,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     stamps = evaluation.log.stamp
     without_delay = _without_delay(evaluation, summary)
     # The parts of the plant's part would hide the others.
-    outer_parts = [part for part in tracking.known_parts(summary) if not part.of]
+    outer_parts = [part for part in tracking.known_parts(summary) if not part.whole]
 
     panels = []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):

@@ -281,9 +281,9 @@ def parts_cancel(summary: Summary, *, inner: bool = True) -> bool:
     smallest = {"position_m": 1e-3 * SMALL_LENGTH, "rotation_rad": math.radians(SMALL_ANGLE)}
     errors: Mapping[str, Any] = summary
     for part in known_parts(summary):
-        if part.of and not inner:
+        if part.whole and not inner:
             continue
-        whole = errors[f"{part.of}_error" if part.of else TRACKING_ERROR.key]
+        whole = errors[f"{part.whole}_error" if part.whole else TRACKING_ERROR.key]
         for kind, least in smallest.items():
             size = errors[part.key][kind]["rms"]
             if size > max((1.0 + CANCELLED) * whole[kind]["rms"], least):
@@ -301,15 +301,15 @@ def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | Non
     if shares is None:
         return None
 
-    # `part.of` is the name of the part that a part belongs to; "" for a part of the whole error.
+    # `part.whole` is the name of the part that a part belongs to; "" for a part of the whole error.
     parts = known_parts(summary)
-    inner = [part for part in parts if part.of]
+    inner = [part for part in parts if part.whole]
     are_cancelling = any(shares[part.attribute] < -CANCELLED for part in inner)
     if inner and not are_cancelling:
-        wholes = {part.of for part in inner}
+        wholes = {part.whole for part in inner}
         candidates = [part for part in parts if part.name not in wholes]
     else:
-        candidates = [part for part in parts if not part.of]
+        candidates = [part for part in parts if not part.whole]
     part = max(candidates, key=lambda candidate: shares[candidate.attribute])
     return part, shares[part.attribute]
 

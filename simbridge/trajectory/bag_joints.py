@@ -109,8 +109,8 @@ class _JointMessages:
         self._path = bag.path
         self._name = name
         self._arm = arm
-        # Where the arm's joints are among the names of a message; empty where there are none.
-        self._places: dict[tuple[str, ...], tuple[int, ...]] = {}
+        # The indices of the arm's joints among the names of a message; empty where there are none.
+        self._indices: dict[tuple[str, ...], tuple[int, ...]] = {}
 
         self._stamps = array("q")
         self._recorded = array("q")
@@ -130,10 +130,10 @@ class _JointMessages:
             message: Content of the message.
         """
         names = tuple(message.name)
-        if names not in self._places:
-            self._places[names] = self._places_of(number, names)
-        places = self._places[names]
-        if not places:
+        if names not in self._indices:
+            self._indices[names] = self._find_joints(number, names)
+        indices = self._indices[names]
+        if not indices:
             self._foreign.append(number)
             return
         if not len(message.position):
@@ -146,7 +146,7 @@ class _JointMessages:
         stamp = getattr(message, "header", UNSTAMPED).stamp
         self._stamps.append(stamp.sec * NANOSECONDS_PER_SECOND + stamp.nanosec)
         self._recorded.append(recorded)
-        self._values.extend(message.position[place] for place in places)
+        self._values.extend(message.position[index] for index in indices)
         self._numbers.append(number)
         if len(self._stamps) > MAX_POSES:
             self._refuse(number, f"is one of more than {MAX_POSES:,}; split the bag")
@@ -180,7 +180,7 @@ class _JointMessages:
         if not len(stamps):
             # The names in all messages, each once, in the order in which they came.
             all_names: dict[str, None] = {}
-            for names in self._places:
+            for names in self._indices:
                 all_names.update(dict.fromkeys(names))
             content = f"the joints {quoted_list(all_names)}" if all_names else "no messages"
             reason = (
@@ -204,8 +204,8 @@ class _JointMessages:
             numbers=np.frombuffer(self._numbers, dtype=np.int64),
         )
 
-    def _places_of(self, number: int, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the places of the arm's joints among names; empty where none of them is there."""
+    def _find_joints(self, number: int, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the indices of the arm's joints among names; empty where none of them is there."""
         arm = self._arm
         if set(arm.names) <= set(names) and len(set(names)) == len(names):
             return tuple(list(names).index(name) for name in arm.names)
@@ -223,11 +223,11 @@ class _JointMessages:
         """Return the names of joints that are not the arm's, of messages that have the arm's."""
         # Each once, in the order in which they came.
         others: dict[str, None] = {}
-        for names, places in self._places.items():
-            if not places:
+        for names, indices in self._indices.items():
+            if not indices:
                 continue
-            for place, name in enumerate(names):
-                if place not in places:
+            for index, name in enumerate(names):
+                if index not in indices:
                     others[name] = None
         return list(others)
 

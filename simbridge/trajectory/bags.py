@@ -134,8 +134,8 @@ def motion_of(
     try:
         return Trajectory(seconds, poses, source=str(bag.path), epoch_ns=epoch_ns, joints=joints)
     except InvalidTrajectory as fault:
-        place = ""
+        location = ""
         if fault.sample is not None:
-            place = f", {samples.unit} {samples.numbers[fault.sample]}"
-        reason = f"{name}{place}: {fault.reason}"
+            location = f", {samples.unit} {samples.numbers[fault.sample]}"
+        reason = f"{name}{location}: {fault.reason}"
         raise InputFileError(bag.path, reason, field=fault.field) from fault

@@ -34,8 +34,8 @@ class DroppedRows:
     def __str__(self) -> str:
         """Return the report: "3 lost samples left out (lines 7 to 9)"."""
         what = " ".join(filter(None, (counted(self.count, self.noun), self.detail)))
-        place = _place(self.unit, self.count, self.first, self.last)
-        return f"{what} left out ({place})"
+        location = _location(self.unit, self.count, self.first, self.last)
+        return f"{what} left out ({location})"
 
 
 def dropped_rows(
@@ -75,12 +75,12 @@ def late_rows(unit: str, places: Sequence[int] | Counts) -> list[str]:
     """
     if not len(places):
         return []
-    place = _place(unit, len(places), int(places[0]), int(places[-1]))
+    location = _location(unit, len(places), int(places[0]), int(places[-1]))
     rows = counted(len(places), unit)
-    return [f"samples sorted by their timestamps: {rows} came after later ones ({place})"]
+    return [f"samples sorted by their timestamps: {rows} came after later ones ({location})"]
 
 
-def _place(unit: str, count: int, first: int, last: int) -> str:
+def _location(unit: str, count: int, first: int, last: int) -> str:
     """Return where rows are: "line 5", "lines 5 and 6" or "lines 5 to 9"."""
     if last == first:
         return f"{unit} {first}"

@@ -23,15 +23,15 @@ def interpolate_joints(times: Array, positions: Array, instants: ArrayLike) -> A
     Returns:
         Joint positions (K, n), rad or m.
     """
-    at = np.clip(np.asarray(instants, dtype=float), times[0], times[-1])
+    clipped = np.clip(np.asarray(instants, dtype=float), times[0], times[-1])
     if len(times) == 1:
-        return np.repeat(positions, len(at), axis=0)
+        return np.repeat(positions, len(clipped), axis=0)
 
     velocities = _velocities(times, positions)
-    before = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 2)
+    before = np.clip(np.searchsorted(times, clipped, side="right") - 1, 0, len(times) - 2)
     after = before + 1
     duration = (times[after] - times[before])[:, None]
-    fraction = (at - times[before])[:, None] / duration
+    fraction = (clipped - times[before])[:, None] / duration
 
     # The Hermite polynomial: a smooth step between the positions, bent by the velocities at both
     # ends.

@@ -74,13 +74,13 @@ class ErrorPart:
             instead of spaces.
         key: The key of the part in summary.json.
         meaning: Which two poses the part compares, and what their difference is.
-        of: The name of the part that it is a part of; "" for the tracking error.
+        whole: The name of the part that it is a part of; "" for the tracking error.
     """
 
     name: str
     key: PartKey
     meaning: str
-    of: str = ""
+    whole: str = ""
 
     @property
     def attribute(self) -> str:
@@ -90,7 +90,7 @@ class ErrorPart:
     @property
     def title(self) -> str:
         """Its name at the start of a table row."""
-        return f"of which {self.name}" if self.of else self.name.capitalize()
+        return f"of which {self.name}" if self.whole else self.name.capitalize()
 
 
 # The parts of the tracking error in pipeline order: the one list of their names, keys and meanings.
@@ -116,14 +116,14 @@ ERROR_PARTS = (
         "servo law",
         "servo_law_error",
         "Setpoint to prediction: what servoj makes of the commands that were sent.",
-        of="plant",
+        whole="plant",
     ),
     ErrorPart(
         "rest",
         "rest_error",
         "Prediction to attained: joint servo, calibration and load; on a controller also the "
         "link's delay.",
-        of="plant",
+        whole="plant",
     ),
 )
 SOLVER_ERROR = ERROR_PARTS[1]
@@ -381,11 +381,11 @@ class LeadingMotion(NamedTuple):
     """A motion of the pipeline that the next poses of the pipeline follow.
 
     Attributes:
-        at: Function from instants (K,), s, to poses (K, 7).
+        poses_at: Function from instants (K,), s, to poses (K, 7).
         poses: Poses of the motion (T, 7) at the stamps of the run.
     """
 
-    at: Motion
+    poses_at: Motion
     poses: Array
 
 
@@ -444,9 +444,9 @@ def _step_delay(t: Array, leading: LeadingMotion, follower: Array, part: PosePar
     """
     columns = slice(3) if part == "position" else slice(3, None)
     if np.array_equal(leading.poses[:, columns], follower[:, columns]):
-        is_determined = len(t) >= MIN_SAMPLES and moves(t, leading.at, part)
+        is_determined = len(t) >= MIN_SAMPLES and moves(t, leading.poses_at, part)
         return 0.0 if is_determined else None
-    return delay(t, leading.at, follower, part=part)
+    return delay(t, leading.poses_at, follower, part=part)
 
 
 def compensate_delays(

@@ -215,7 +215,7 @@ def _summary_cells(
     for error in (summary.tracking_error_m, summary.stream_error_m):
         bar = _logarithmic_bar(error, SMALLEST_BAR_M, largest_error)
         cells.append(TableCell(_short_millimetres(error), bar, colour))
-    cells += [_share_cell(share) for share in shares]
+    cells += [_limit_share_cell(limit_share) for limit_share in shares]
 
     solved = None if summary.solved is None else 100.0 * summary.solved
     time = summary.median_time_s
@@ -352,9 +352,10 @@ def _short_millimetres(metres: float | None) -> str:
     return millimetres(metres)
 
 
-def _share_cell(share: float | None) -> TableCell:
+def _limit_share_cell(limit_share: float | None) -> TableCell:
     """Return the cell of a share of a limit; a share above 1 stands out."""
-    return TableCell(significant(share, 2, 2), exceeds=share is not None and share > EXCEEDED)
+    exceeds = limit_share is not None and limit_share > EXCEEDED
+    return TableCell(significant(limit_share, 2, 2), exceeds=exceeds)
 
 
 def _count_faults(faults: Sequence[CallFault]) -> dict[str, int]:

@@ -79,8 +79,8 @@ def share_of(result: MotionResult, name: str) -> float | None:
     """Return a share of a limit by its name; None if the result has no shares."""
     if result.shares is None:
         return None
-    share: float = getattr(result.shares, name)
-    return share
+    limit_share: float = getattr(result.shares, name)
+    return limit_share
 
 
 def find_worse(earlier: SuiteResults, results: SuiteResults) -> list[str]:
