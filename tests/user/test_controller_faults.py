@@ -203,13 +203,16 @@ def test_a_killed_parents_arm_stops(e_series, tmp_path):
     with ProcessTrial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
         trial.wait_until_logged()
+        samples = len(trial.log().index)
 
         trial.signal(signal.SIGKILL)
         tick = trial.tick()
         trial.wait_for_end()
 
         trial.check_nothing_is_left()
-        trial.check_rest(tick)
+        # A busy computer may not have let the program write for a while: what it wrote is kept.
+        trial.check_rest(tick, logged=False)
+        assert len(trial.log().index) >= samples
         assert not trial.log().complete
 
 
