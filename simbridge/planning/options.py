@@ -77,8 +77,8 @@ def read_floor(text: str) -> Floor:
 class Options:
     """The options of a run or a check, in SI units and radians.
 
-    The first fields are those of `ReadOptions`. A cell describes an installation: its values are
-    used where an option is left out, and must not be contradicted.
+    The first fields say how a file of poses is read. A cell describes an installation: its values
+    are used where an option is left out, and must not be contradicted.
 
     Raises:
         InvalidParameter, UnknownName: A value is invalid, or contradicts the cell.

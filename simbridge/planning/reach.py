@@ -188,7 +188,7 @@ def _explain_out_of_reach(
 
     # The first target may be only just out of reach. The farthest sample, if it is clearly farther,
     # shows how far the motion leaves the workspace.
-    misses = f"the first is sample {sample} at {time:.3f} s, which stays "
+    misses = f"the first is sample {sample} at {time:.3f} s, whose closest reachable pose is "
     misses += f"{pose_residual(distance, angle)} away"
     farthest = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
     if residuals[farthest, 0] > FARTHER_RATIO * distance and not attained[farthest]:

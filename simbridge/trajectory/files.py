@@ -190,10 +190,18 @@ def read_trajectory(
     In a text file each line is a sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and
     unit quaternions or rotation vectors in rad. `#` begins a comment. A header, or a comment before
     the numbers, may name the columns, in any order and among others, and units (`x [mm]`, `t_ns`,
-    `rx (deg)`); see docs/trajectories.md. For bags see `read_bag`. Gaps are left.
+    `rx (deg)`); see docs/trajectories.md. Gaps are left.
 
-    The path is that of a file (text in UTF-8), or of the directory of a ROS 2 bag; the options are
-    those of `ReadOptions`. The trajectory is in base_link.
+    Args:
+        path: A file (text in UTF-8), or the directory of a ROS 2 bag.
+        frame: Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).
+        topic: Which topic of a bag; "/tf:child" names the moving frame of a tf topic, "/poses:2"
+            one of a PoseArray. Of motion capture the rigid body, of an npz file the array.
+        columns: Which columns of a table are used, and their units: "t[ns]=stamp,x=px".
+        rate: Samples per second of a file without times.
+
+    Returns:
+        The trajectory, in base_link.
 
     Raises:
         InputFileError: The file cannot be read or is no trajectory; with line and column, or topic

@@ -148,7 +148,7 @@ def test_unreachable_targets_are_named_by_sample(refused, lines):
     message = refused("run", lines([[0.7, 0.164, 0.3], [1.7, 0.164, 0.3]], [0.0, 5.0]))
 
     assert "targets are out of reach; the first is sample 0 at " in message
-    assert " s, which stays " in message
+    assert " s, whose closest reachable pose is " in message
     assert " mm " in message
 
 

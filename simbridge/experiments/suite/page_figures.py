@@ -103,7 +103,7 @@ def draw_trade(results: SuiteResults) -> CaptionedDrawing | None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(plain_numbers())
         axis.set_minor_locator(NullLocator())
-    axes.set_xlabel("RMS joint acceleration, share of the limit (less is smoother)")
+    axes.set_xlabel("RMS joint acceleration, share of the limit (lower is smoother)")
     axes.set_title("RMS error to the ideal motion (mm)", loc="left")
 
     # Labels, at positions from 0 to 1 along the axes, on the side of their points with more room.
