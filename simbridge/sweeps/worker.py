@@ -268,9 +268,11 @@ def measure_plan(prepared: Prepared) -> dict[str, float]:
     if plan.setpoints is not plan.solution:
         setpoint_path = tool_path(robot, plan.setpoints)
 
-    # A plan has no measured path: that of the setpoints takes its place as the last argument.
+    # A plan has no measured path: that of the setpoints takes its place.
     reference = plan.trajectory.reference(plan.trajectory_times)
-    budget = error_budget(reference, plan.targets, solution_path, setpoint_path, setpoint_path)
+    budget = error_budget(
+        reference, plan.targets, solution_path, setpoint=setpoint_path, attained=setpoint_path
+    )
     parts: dict[str, Any] = {
         part.key: getattr(budget, part.attribute).statistics()
         for part in ERROR_PARTS[:PLANNED_PARTS]

@@ -210,6 +210,7 @@ def find_cycles(
     times: ArrayLike,
     positions: ArrayLike,
     recorded_times: ArrayLike,
+    *,
     recorded: ArrayLike,
     count: int,
 ) -> Array:

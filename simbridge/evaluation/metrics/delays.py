@@ -174,9 +174,9 @@ def compensate_delay(
     times: ArrayLike,
     desired: Motion,
     attained: ArrayLike,
+    *,
     lag: float | None,
     part: PosePart,
-    *,
     before: PoseError | ErrorSize | None = None,
 ) -> Compensated:
     """Return the error of attained(t) against desired(t - lag), if its RMS is not larger.

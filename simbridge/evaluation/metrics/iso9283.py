@@ -55,7 +55,7 @@ class Figure(TypedDict):
     stop: int | None
 
 
-def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int) -> Figure:
+def figure(symbol: str, value: float | None, unit: str, *, cycles: int, asked: int) -> Figure:
     """Return a figure of the path, or of a pose whose stop is still to be named."""
     return {
         "symbol": symbol,
@@ -84,8 +84,8 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     accuracy = float(np.linalg.norm(x.mean(axis=0) - commanded_position))
     repeatability = _repeatability(x[:, None])[0]
     return (
-        figure("AP", accuracy, "m", len(x), POSE_CYCLES),
-        figure("RP", repeatability, "m", len(x), POSE_CYCLES),
+        figure("AP", accuracy, "m", cycles=len(x), asked=POSE_CYCLES),
+        figure("RP", repeatability, "m", cycles=len(x), asked=POSE_CYCLES),
     )
 
 
@@ -123,8 +123,8 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     spreads = [value for value in _repeatability(x) if value is not None]
     repeatability = max(spreads) if spreads else None
     return (
-        figure("AT", accuracy, "m", len(x), PATH_CYCLES),
-        figure("RT", repeatability, "m", len(x), PATH_CYCLES),
+        figure("AT", accuracy, "m", cycles=len(x), asked=PATH_CYCLES),
+        figure("RT", repeatability, "m", cycles=len(x), asked=PATH_CYCLES),
     )
 
 
@@ -132,6 +132,7 @@ def plane_crossings(
     points: ArrayLike,
     directions: ArrayLike,
     expected: ArrayLike,
+    *,
     times: ArrayLike,
     attained: ArrayLike,
 ) -> Array:
@@ -201,9 +202,9 @@ def velocity_figures(
         deviation = 100.0 * 3.0 * float(means.std(ddof=1)) / commanded
     fluctuation = max(float(np.ptp(values)) for values in cycles)
     return (
-        figure("AV", accuracy, "%", count, PATH_CYCLES),
-        figure("RV", deviation, "%", count, PATH_CYCLES),
-        figure("FV", fluctuation, "m/s", count, PATH_CYCLES),
+        figure("AV", accuracy, "%", cycles=count, asked=PATH_CYCLES),
+        figure("RV", deviation, "%", cycles=count, asked=PATH_CYCLES),
+        figure("FV", fluctuation, "m/s", cycles=count, asked=PATH_CYCLES),
     )
 
 
@@ -265,8 +266,8 @@ def stabilisation_figures(
 
     duration = float(np.mean(durations))
     return (
-        figure("stabilisation time", duration, "s", len(cycles), SETTLING_CYCLES),
-        figure("OV", max(overshoots), "m", len(cycles), SETTLING_CYCLES),
+        figure("stabilisation time", duration, "s", cycles=len(cycles), asked=SETTLING_CYCLES),
+        figure("OV", max(overshoots), "m", cycles=len(cycles), asked=SETTLING_CYCLES),
     )
 
 
@@ -310,8 +311,8 @@ def corner_figures(
         overshoots.append(overshoot)
 
     return (
-        figure("CR", float(np.mean(round_offs)), "m", len(cycles), CORNER_CYCLES),
-        figure("CO", float(np.mean(overshoots)), "m", len(cycles), CORNER_CYCLES),
+        figure("CR", float(np.mean(round_offs)), "m", cycles=len(cycles), asked=CORNER_CYCLES),
+        figure("CO", float(np.mean(overshoots)), "m", cycles=len(cycles), asked=CORNER_CYCLES),
     )
 
 

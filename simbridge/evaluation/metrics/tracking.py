@@ -183,6 +183,7 @@ def error_budget(
     reference: ArrayLike,
     target: ArrayLike,
     solution: ArrayLike,
+    *,
     setpoint: ArrayLike,
     attained: ArrayLike,
     predicted: ArrayLike | None = None,
@@ -338,6 +339,7 @@ def errors_and_delays(
     t: Array,
     reference: Motion,
     attained: ArrayLike,
+    *,
     budget: ErrorBudget[PoseError] | ErrorBudget[ErrorSize],
     delays: Mapping[PosePart, Delays],
     shares: ErrorShares,
@@ -459,7 +461,7 @@ def compensate_delays(
 ) -> dict[PosePart, Compensated]:
     """Return position and rotation errors, each without its delay: see `compensate_delay`."""
     return {
-        part: compensate_delay(times, desired, attained, lags[part], part, before=before)
+        part: compensate_delay(times, desired, attained, lag=lags[part], part=part, before=before)
         for part in POSE_PARTS
     }
 

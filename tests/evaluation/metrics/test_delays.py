@@ -288,7 +288,7 @@ def test_the_motion_is_called_within_its_times() -> None:
     for known in (-0.1, 0.1):
         lag = delay(t, watched, circle(t - known))
         assert lag is not None
-        compensate_delay(t, watched, circle(t - known), lag, "position")
+        compensate_delay(t, watched, circle(t - known), lag=lag, part="position")
     assert min(at.min() for at in asked) >= t[0]
     assert max(at.max() for at in asked) <= t[-1]
 
@@ -406,7 +406,7 @@ def test_a_delay_is_bounded_or_none(seed: int, count: int, scale: float, stairca
 def test_compensating_a_pure_delay_leaves_no_error() -> None:
     t = STAMPS[0.008]
     for part in ("position", "rotation"):
-        left = compensate_delay(t, square, square(t - 0.05), 0.05, part)
+        left = compensate_delay(t, square, square(t - 0.05), lag=0.05, part=part)
         np.testing.assert_allclose(left.error, 0.0, atol=1e-14)
         assert left.delay == 0.05
 
@@ -416,7 +416,7 @@ def test_compensating_a_pure_delay_leaves_no_error() -> None:
 )
 def test_samples_without_a_counterpart_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
-    left = compensate_delay(t, circle, circle(t - shift), shift, "position")
+    left = compensate_delay(t, circle, circle(t - shift), lag=shift, part="position")
 
     assert (len(left.error), left.kept.sum()) == (100 - left_out, 100 - left_out)
 
@@ -426,7 +426,7 @@ def test_a_useless_shift_leaves_the_error() -> None:
     t = STAMPS[0.008]
     attained = circle(t - 0.01)
     for late in (0.05, None, 1e3):
-        left = compensate_delay(t, circle, attained, late, "position")
+        left = compensate_delay(t, circle, attained, lag=late, part="position")
         np.testing.assert_array_equal(left.error, PoseError.between(circle(t), attained).distance)
         assert (left.delay, left.kept.all()) == (0.0, True)
 
@@ -440,7 +440,7 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
 
     assert lag is not None
 
-    left = compensate_delay(t, circle, attained, lag, "position")
+    left = compensate_delay(t, circle, attained, lag=lag, part="position")
 
     np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 

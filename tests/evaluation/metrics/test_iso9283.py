@@ -47,8 +47,8 @@ def test_pose_figures_are_bias_and_spread() -> None:
 
     accuracy, spread = pose_figures(commanded, commanded + BIAS + on_axes(radii))
 
-    assert accuracy == figure("AP", pytest.approx(1.3e-3), "m", 6, 30)
-    assert spread == figure("RP", pytest.approx(repeatability(radii * 2)), "m", 6, 30)
+    assert accuracy == figure("AP", pytest.approx(1.3e-3), "m", cycles=6, asked=30)
+    assert spread == figure("RP", pytest.approx(repeatability(radii * 2)), "m", cycles=6, asked=30)
 
 
 def test_equal_distances_are_the_repeatability() -> None:
@@ -80,8 +80,8 @@ def test_path_figures_are_the_largest() -> None:
 
     lengths = (5.0 * np.linalg.norm(sideways, axis=1)).tolist()
 
-    assert accuracy == figure("AT", pytest.approx(7e-4), "m", 6, 10)
-    assert spread == figure("RT", pytest.approx(repeatability(lengths)), "m", 6, 10)
+    assert accuracy == figure("AT", pytest.approx(7e-4), "m", cycles=6, asked=10)
+    assert spread == figure("RT", pytest.approx(repeatability(lengths)), "m", cycles=6, asked=10)
 
 
 def test_a_plane_that_is_missed_is_omitted() -> None:
@@ -103,7 +103,7 @@ def test_a_late_motion_crosses_at_its_points() -> None:
     points = np.stack([np.linspace(0.05, 0.2, 7), np.zeros(7), np.zeros(7)], axis=1)
 
     crossings = plane_crossings(
-        points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, t, attained
+        points, np.tile([1.0, 0.0, 0.0], (7, 1)), points[:, 0] / 0.1, times=t, attained=attained
     )
 
     np.testing.assert_allclose(crossings[:, 0], points[:, 0], atol=1e-15)
@@ -121,13 +121,17 @@ def test_the_crossing_nearest_its_time_counts(
     laps = np.stack([np.sin(t), -np.cos(t), 0.01 * t], axis=1)
     due = [2.0 * math.pi + 0.2, 4.0 * math.pi - 0.2]
 
-    crossings = plane_crossings(np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, t, laps)
+    crossings = plane_crossings(
+        np.zeros((2, 3)), [[1.0, 0.0, 0.0]] * 2, due, times=t, attained=laps
+    )
 
     np.testing.assert_allclose(crossings[:, 1], -1.0, atol=1e-4)
     np.testing.assert_allclose(crossings[:, 2], [0.02 * math.pi, 0.04 * math.pi], atol=1e-4)
 
     monkeypatch.setattr(iso9283, "WINDOW", 0.3)
-    missing = plane_crossings(np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], t, laps)
+    missing = plane_crossings(
+        np.zeros((1, 3)), [[1.0, 0.0, 0.0]], [math.pi], times=t, attained=laps
+    )
 
     assert np.isnan(missing).all()
 
@@ -136,11 +140,17 @@ def test_velocity_figures_are_those_of_known_speeds() -> None:
     accuracy, repeat, fluctuation = velocity_figures(0.2, [[0.19, 0.21], [0.2, 0.22], [0.21, 0.21]])
 
     # Cycle means 0.20, 0.21, 0.21.
-    assert accuracy == figure("AV", pytest.approx(100.0 * (0.62 / 3.0 - 0.2) / 0.2), "%", 3, 10)
-    assert repeat == figure(
-        "RV", pytest.approx(300.0 * np.std([0.20, 0.21, 0.21], ddof=1) / 0.2), "%", 3, 10
+    assert accuracy == figure(
+        "AV", pytest.approx(100.0 * (0.62 / 3.0 - 0.2) / 0.2), "%", cycles=3, asked=10
     )
-    assert fluctuation == figure("FV", pytest.approx(0.02), "m/s", 3, 10)
+    assert repeat == figure(
+        "RV",
+        pytest.approx(300.0 * np.std([0.20, 0.21, 0.21], ddof=1) / 0.2),
+        "%",
+        cycles=3,
+        asked=10,
+    )
+    assert fluctuation == figure("FV", pytest.approx(0.02), "m/s", cycles=3, asked=10)
 
 
 def ringing(first: float, beyond: float, last: float) -> tuple[Array, Array]:
@@ -162,8 +172,10 @@ def test_stabilisation_lasts_to_the_last_entry() -> None:
         [ringing(1.2, 3e-3, 1.6), ringing(1.2, 2e-3, 1.8)], 1e-3
     )
 
-    assert lasting == figure("stabilisation time", pytest.approx(0.5 * (0.7 + 0.9)), "s", 2, 3)
-    assert overshoot == figure("OV", pytest.approx(3e-3), "m", 2, 3)
+    assert lasting == figure(
+        "stabilisation time", pytest.approx(0.5 * (0.7 + 0.9)), "s", cycles=2, asked=3
+    )
+    assert overshoot == figure("OV", pytest.approx(3e-3), "m", cycles=2, asked=3)
 
 
 def test_a_direct_arrival_has_no_overshoot() -> None:
@@ -210,8 +222,10 @@ def test_a_rounded_corner_has_its_arcs_error() -> None:
 
     cut, beyond = corner_figures([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [path])
 
-    assert cut == figure("CR", pytest.approx(0.01 * (math.sqrt(2.0) - 1.0), rel=1e-6), "m", 1, 3)
-    assert beyond == figure("CO", pytest.approx(0.0, abs=1e-12), "m", 1, 3)
+    assert cut == figure(
+        "CR", pytest.approx(0.01 * (math.sqrt(2.0) - 1.0), rel=1e-6), "m", cycles=1, asked=3
+    )
+    assert beyond == figure("CO", pytest.approx(0.0, abs=1e-12), "m", cycles=1, asked=3)
 
 
 def test_a_corners_overshoot_is_beyond_its_leg() -> None:

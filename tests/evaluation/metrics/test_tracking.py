@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simbridge.errors import SimbridgeError, UnusableSamples
+from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.evaluation.metrics.tracking import (
+    ErrorBudget,
     error_budget,
     error_shares,
     errors_and_delays,
@@ -25,6 +27,7 @@ from simbridge.robot import pose
 from tests.evaluation.metrics.random_poses import random_poses, rotation_matrices, turned
 
 Array = NDArray[Any]
+POSES = ["reference", "target", "solution", "setpoint", "attained", "predicted"]
 ERRORS = ["tracking_error", "sampling_error", "solver_error", "limiter_error", "plant_error"]
 
 
@@ -36,6 +39,11 @@ def circle(t: Array) -> Array:
     return np.hstack([positions, pose.quaternions(turns)])
 
 
+def budget_of(*poses: Array) -> ErrorBudget[PoseError]:
+    """Return the error budget of poses (T, 7) in the order of `POSES`."""
+    return error_budget(**dict(zip(POSES, poses, strict=False)))
+
+
 def tracking_summary(t: Array, reference: Any, *poses: Any) -> dict[str, Any]:
     """Return the errors and delays of a run at the stamps t.
 
@@ -44,9 +52,13 @@ def tracking_summary(t: Array, reference: Any, *poses: Any) -> dict[str, Any]:
         reference: Function from instants to poses of the path.
         poses: Target, solution, setpoint and attained poses, and predicted ones if known.
     """
-    budget = error_budget(reference(t), *poses)
+    budget = budget_of(reference(t), *poses)
     delays = pipeline_delays(t, reference, (reference(t), *poses[:4]), *poses[4:])
-    return {**errors_and_delays(t, reference, poses[3], budget, delays, error_shares(budget))}
+    return {
+        **errors_and_delays(
+            t, reference, poses[3], budget=budget, delays=delays, shares=error_shares(budget)
+        )
+    }
 
 
 def test_the_keys_are_those_of_summary_json() -> None:
@@ -144,7 +156,9 @@ def test_the_delays_of_all_parts_add_up() -> None:
 
     assert sum(each or 0.0 for each in parts) == pytest.approx(delays.total, abs=5e-5)
 
-    budget = error_budget(circle(t), target, solution, setpoint, attained, predicted)
+    budget = error_budget(
+        circle(t), target, solution, setpoint=setpoint, attained=attained, predicted=predicted
+    )
 
     assert budget.servo_law is not None and budget.rest is not None
     assert np.allclose(
@@ -233,7 +247,7 @@ def test_the_errors_are_those_of_the_error_budget() -> None:
     sequences = [circle(t - late) for late in (0.001, 0.003, 0.007, 0.015)]
     summary = tracking_summary(t, circle, *sequences)
 
-    budget = error_budget(circle(t), *sequences)
+    budget = budget_of(circle(t), *sequences)
 
     for key in ERRORS:
         assert summary[key] == getattr(budget, key.removesuffix("_error")).statistics()
@@ -288,7 +302,7 @@ def test_a_run_without_samples_is_refused() -> None:
 def test_a_part_is_its_poses_difference() -> None:
     x = np.array([0.0, 1.0, 3.0, 7.0, 15.0])
     sequences = [np.hstack([[[-value, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]]) for value in x]
-    budget = error_budget(*sequences)
+    budget = budget_of(*sequences)
     lines = (budget.sampling, budget.solver, budget.limiter, budget.plant, budget.tracking)
 
     assert [line.translation[0, 0] for line in lines] == [1.0, 2.0, 4.0, 8.0, 15.0]
@@ -307,7 +321,7 @@ def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> N
         moved = turned(sequences[-1], rng.uniform(-spread, spread, (count, 3)))
         moved[:, :3] += rng.uniform(-spread, spread, (count, 3))
         sequences.append(moved)
-    budget = error_budget(*sequences)
+    budget = budget_of(*sequences)
     parts = (budget.sampling, budget.solver, budget.limiter, budget.plant)
 
     np.testing.assert_allclose(
@@ -325,7 +339,7 @@ def test_unequal_lengths_are_named() -> None:
     poses = random_poses(7, 5)
 
     with pytest.raises(UnusableSamples, match=r"setpoint poses.*\(1, 7\).*\(5, 7\)") as caught:
-        error_budget(poses, poses, poses, poses[:1], poses)
+        error_budget(poses, poses, poses, setpoint=poses[:1], attained=poses)
     assert caught.value.name == "setpoint poses"
     assert isinstance(caught.value, SimbridgeError)
     assert isinstance(caught.value, ValueError)
@@ -337,5 +351,5 @@ def test_a_non_finite_sample_is_named() -> None:
     gap[3, 2] = math.nan
 
     with pytest.raises(UnusableSamples, match=r"attained poses.*sample 3 is not finite") as caught:
-        error_budget(poses, poses, poses, poses, gap)
+        error_budget(poses, poses, poses, setpoint=poses, attained=gap)
     assert caught.value.index == 3
