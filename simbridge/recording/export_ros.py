@@ -83,12 +83,14 @@ def _topics(run: RunSamples) -> Iterator[BagTopic]:
     frame = log.frame_id
     names = log.joint_names
 
-    measured = ros_messages.joint_state(frame, names, "position", "velocity", "effort")
+    measured = ros_messages.joint_state(
+        frame, names, "position", velocity="velocity", effort="effort"
+    )
     yield BagTopic("/joint_states", measured, (log.position, log.velocity, log.effort))
     positions = ros_messages.joint_state(frame, names, "position")
     yield BagTopic("/setpoint/joint_states", positions, (log.setpoint,))
     yield BagTopic("/command/joint_states", positions, (log.command,))
-    motion = ros_messages.joint_state(frame, names, "position", "velocity")
+    motion = ros_messages.joint_state(frame, names, "position", velocity="velocity")
     target = (log.controller_target, log.controller_target_velocity)
     yield BagTopic("/controller_target/joint_states", motion, target)
 

@@ -57,9 +57,11 @@ def layouts(joint_names: Sequence[str], frame_id: str, *, live: bool = False) ->
         live: Whether the samples are those of a live session.
     """
 
-    def joints(*columns: str) -> Layout:
+    def joints(position: str, velocity: str | None = None, effort: str | None = None) -> Layout:
         """Return the layout of a JointState: position, velocity and effort as far as named."""
-        return ros_messages.joint_state(frame_id, joint_names, *columns)
+        return ros_messages.joint_state(
+            frame_id, joint_names, position, velocity=velocity, effort=effort
+        )
 
     topics = {
         "/joint_states": joints("position", "velocity", "effort"),

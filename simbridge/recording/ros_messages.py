@@ -109,6 +109,7 @@ def joint_state(
     frame_id: str,
     joint_names: Sequence[str],
     position: str,
+    *,
     velocity: str | None = None,
     effort: str | None = None,
 ) -> Layout:

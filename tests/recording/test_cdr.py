@@ -53,7 +53,7 @@ def test_standard_messages_are_those_of_ros_2(ros):
 def test_joint_states_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     numbers = [data.draw(vectors(len(names))) for _ in range(3)]
     message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, *numbers)
-    layout = joint_state(frame_id, names, "q", "qd", "tau")
+    layout = joint_state(frame_id, names, "q", velocity="qd", effort="tau")
 
     packed = layout.pack(seconds, *numbers)
 
@@ -116,7 +116,7 @@ def test_messages_of_ros_become_arrays(ros, data, names):
     for k, numbers in enumerate(zip(*expected_columns.values(), strict=True)):
         message = ros.types[JOINT_STATE](header(ros, (k, 8), "base_link"), names, *numbers)
         messages.append(bytes(ros.serialize_cdr(message, JOINT_STATE)))
-    layout = joint_state("base_link", names, "q", "qd", "tau")
+    layout = joint_state("base_link", names, "q", velocity="qd", effort="tau")
 
     columns = layout.unpack(messages)
 
@@ -149,7 +149,7 @@ def test_other_names_of_one_length_are_refused():
     "groups", [([1.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [[1.0], [2.0]]), ([1.0, 2.0], ["1", "2"])]
 )
 def test_numbers_that_do_not_fit_are_refused(groups):
-    layout = joint_state("base_link", ["shoulder", "elbow"], "q", "qd")
+    layout = joint_state("base_link", ["shoulder", "elbow"], "q", velocity="qd")
 
     with pytest.raises(ValueError, match=r"^qd?: "):
         layout.pack((0, 0), *groups)
