@@ -67,6 +67,7 @@ class Limiter:
         self,
         robot: Robot,
         period: float,
+        *,
         max_tool_speed: float | None = None,
         max_velocity: Array | None = None,
         max_acceleration: float | None = None,
