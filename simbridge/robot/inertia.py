@@ -18,7 +18,7 @@ TESTED_POSTURES = 8
 SINGULAR = 1e-12
 
 
-def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> Array:
+def inertia_tensor(*, xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> Array:
     """Return the symmetric matrix (3, 3) of six moments of inertia."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pinocchio as pin
 
@@ -96,7 +95,15 @@ def _check_inertias(file: TomlFile, data: RobotFile) -> None:
 
 def _tensor(link: LinkTable) -> Array:
     """Return a link's tensor of inertia (3, 3), kg m^2, in the axes of the file."""
-    return inertia_tensor(*msgspec.structs.astuple(link.inertia))
+    moments = link.inertia
+    return inertia_tensor(
+        xx=moments.ixx,
+        xy=moments.ixy,
+        xz=moments.ixz,
+        yy=moments.iyy,
+        yz=moments.iyz,
+        zz=moments.izz,
+    )
 
 
 def _link(link: LinkTable, d: float) -> Link:

@@ -132,7 +132,7 @@ class BodyReader:
         attempt = self._faults.attempt
         xx, yy, zz = (attempt(1.0, moments.number, name) for name in ("ixx", "iyy", "izz"))
         xy, xz, yz = (attempt(0.0, moments.number, name) for name in ("ixy", "ixz", "iyz"))
-        return inertia_tensor(xx, xy, xz, yy, yz, zz)
+        return inertia_tensor(xx=xx, xy=xy, xz=xz, yy=yy, yz=yz, zz=zz)
 
     def _read_parts(
         self, elements: Iterator[Element], placement: pin.SE3, *, solid: bool
