@@ -129,7 +129,13 @@ def commented_unit(
         return ""
     if len(stated.units) > 1:
         units = join_words(list(stated.units))
-        _refuse(path, stated, role, f"the comments state different units, {units}", stated.units)
+        _refuse(
+            path,
+            stated,
+            role,
+            fault=f"the comments state different units, {units}",
+            units=stated.units,
+        )
     unit = stated.units[0]
     implausible_units = list(implausible)
     if unit in implausible_units:
@@ -138,7 +144,7 @@ def commented_unit(
             candidate for candidate in _units_of_kind(kind) if candidate not in implausible_units
         ]
         fault = f"the comment states {unit}, but the numbers do not look like {unit}"
-        _refuse(path, stated, role, fault, (unit, *alternatives))
+        _refuse(path, stated, role, fault=fault, units=(unit, *alternatives))
     return unit
 
 
@@ -148,7 +154,7 @@ def _units_of_kind(kind: str) -> list[str]:
 
 
 def _refuse(
-    path: str | Path, stated: CommentedUnit, role: str, fault: str, units: Iterable[str]
+    path: str | Path, stated: CommentedUnit, role: str, *, fault: str, units: Iterable[str]
 ) -> NoReturn:
     """Refuse a file for a unit in its comments, with a flag for each unit that it may be."""
     flags = " or ".join(f"--columns {role}[{unit}]" for unit in units)
