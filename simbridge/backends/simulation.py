@@ -165,7 +165,9 @@ class SimulationBackend(Backend):
         self._inverse: InverseServoj | None = None
         if plant is not None:
             plant = plant.with_series(robot.series)
-            self._law = SimulatedJoints(plant, robot.home, self.period, cycle, self.physics_step)
+            self._law = SimulatedJoints(
+                plant, robot.home, period=self.period, cycle=cycle, step=self.physics_step
+            )
             self._inverse = InverseServoj(plant.law(cycle), robot.home)
         lookahead = LOOKAHEAD if plant is None else plant.lookahead
         self._guard = Guard(robot, self.period, lookahead=lookahead)

@@ -94,7 +94,7 @@ def reveal_calls(motion: TargetMotion, law: TimedLaw) -> Calls:
     targets = JointMotion(motion.q, motion.qd, motion.qdd)
     last_step = np.minimum(since_edge, cycle)
     setpoints, last_step_weight = observe_setpoints(
-        targets, cycle, law.gain, law.lookahead, last_step
+        targets, cycle, gain=law.gain, lookahead=law.lookahead, last_step=last_step
     )
 
     # The last step's setpoint has gone `progress` of the way from the previous command to the

@@ -284,9 +284,9 @@ class LawRows:
         setpoints, weights = observe_setpoints(
             self.motion,
             self.cycle,
-            1.0 / tuning[0],
-            tuning[1],
-            np.full(len(self.number), last_step),
+            gain=1.0 / tuning[0],
+            lookahead=tuning[1],
+            last_step=np.full(len(self.number), last_step),
         )
         return setpoints, float(weights[0]) * last_step / self.cycle
 

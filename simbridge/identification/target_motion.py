@@ -103,4 +103,6 @@ class TargetMotion:
         """
         targets = JointMotion(self.q, self.qd, self.qdd)
         whole_cycles = np.full(len(self), self.cycle)
-        return observe_setpoints(targets, self.cycle, gain, lookahead, whole_cycles)[0]
+        return observe_setpoints(
+            targets, self.cycle, gain=gain, lookahead=lookahead, last_step=whole_cycles
+        )[0]

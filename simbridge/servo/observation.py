@@ -12,7 +12,7 @@ SPLIT_TOLERANCE = 1e-6
 
 
 def observe_setpoints(
-    motion: JointMotion, cycle: float, gain: float, lookahead: float, last_step: Array
+    motion: JointMotion, cycle: float, *, gain: float, lookahead: float, last_step: Array
 ) -> tuple[Array, Array]:
     """Return the setpoints that joint targets reveal.
 

@@ -31,7 +31,7 @@ class SimulatedJoints:
         InvalidParameter: The servo law is unstable at this cycle.
     """
 
-    def __init__(self, plant: Plant, q: Array, period: float, cycle: float, step: float) -> None:
+    def __init__(self, plant: Plant, q: Array, *, period: float, cycle: float, step: float) -> None:
         self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
         self._period = period
         self._cycle = cycle

@@ -74,8 +74,10 @@ def test_simulated_joints_of_a_cb3_trail_more():
     q = np.zeros(1)
     # The command accelerates at 1 rad/s^2.
     commands = 0.5 * (CYCLE * np.arange(200)) ** 2
-    e_series = SimulatedJoints(Plant(acceleration_lag=0.0), q, CYCLE, CYCLE, 0.001)
-    cb3 = SimulatedJoints(Plant(acceleration_lag=LAG), q, CYCLE, CYCLE, 0.001)
+    e_series = SimulatedJoints(
+        Plant(acceleration_lag=0.0), q, period=CYCLE, cycle=CYCLE, step=0.001
+    )
+    cb3 = SimulatedJoints(Plant(acceleration_lag=LAG), q, period=CYCLE, cycle=CYCLE, step=0.001)
 
     differences = [
         cb3.advance(np.array([command])) - e_series.advance(np.array([command]))

@@ -149,7 +149,11 @@ def test_the_commands_show_in_position_velocity_and_acceleration(law):
     commands = smooth(300)
     whole = np.full(len(commands), CYCLE)
     seen, weight = observe_setpoints(
-        law.follow(commands), CYCLE, law.gain, float(np.float32(law.lookahead)), whole
+        law.follow(commands),
+        CYCLE,
+        gain=law.gain,
+        lookahead=float(np.float32(law.lookahead)),
+        last_step=whole,
     )
     np.testing.assert_allclose(seen, commands.astype(np.float32), rtol=0.0, atol=1e-9)
 
@@ -163,7 +167,7 @@ def test_split_cycles_show_a_point_between_two_commands(law, share):
     motion = law.follow(sent, begin=phase, cycles=len(sent))
     rest = np.full(len(sent), CYCLE - phase)
     seen, weight = observe_setpoints(
-        motion, CYCLE, law.gain, float(np.float32(law.lookahead)), rest
+        motion, CYCLE, gain=law.gain, lookahead=float(np.float32(law.lookahead)), last_step=rest
     )
     last = sent[:-1] + (1.0 - share) * np.diff(sent, axis=0)
     expected = (1.0 - weight[1:, None]) * sent[:-1] + weight[1:, None] * last
@@ -338,7 +342,11 @@ def test_a_real_arm_obeys_the_law():
     moving = np.abs(qd).max(axis=1) > 1e-4
     targets = JointMotion(q[moving], qd[moving], qdd[moving])
     seen, _ = observe_setpoints(
-        targets, CYCLE, 300.0, float(np.float32(0.1)), np.full(len(targets.q), CYCLE)
+        targets,
+        CYCLE,
+        gain=300.0,
+        lookahead=float(np.float32(0.1)),
+        last_step=np.full(len(targets.q), CYCLE),
     )
     begin = commands[:-1]
     way = np.diff(commands, axis=0)
