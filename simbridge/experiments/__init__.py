@@ -35,7 +35,7 @@ KDL = "an independent C++ implementation on Orocos KDL"
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
 
-def _check_range(name: str, value: float, low: float, high: float, unit: str = "") -> None:
+def _check_range(name: str, value: float, *, low: float, high: float, unit: str = "") -> None:
     """Refuse a value outside a range (InvalidParameter)."""
     if not low <= value <= high:
         raise InvalidParameter(name, value, f"from {low} to {high}{unit}")
@@ -124,8 +124,8 @@ class HomogenizationParameters(ExperimentParameters):
     """Seed of the random joint positions."""
 
     def check(self) -> None:
-        _check_range("samples", self.samples, 2, 10_000_000)
-        _check_range("seed", self.seed, 0, 2**32 - 1)
+        _check_range("samples", self.samples, low=2, high=10_000_000)
+        _check_range("seed", self.seed, low=0, high=2**32 - 1)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class ConvergenceParameters(FromHome):
     """Stiffness of the translation; the rotation gets a tenth."""
 
     def check(self) -> None:
-        _check_range("iterations", self.iterations, 1, 1_000_000)
+        _check_range("iterations", self.iterations, low=1, high=1_000_000)
         _check_gains([self.kp])
 
 
@@ -154,8 +154,8 @@ class InterpolationParameters(FromHome):
     """Stiffness of the translation; the rotation gets a tenth."""
 
     def check(self) -> None:
-        _check_range("steps", self.steps, 1, 100_000)
-        _check_range("iterations", self.iterations, 1, 10_000)
+        _check_range("steps", self.steps, low=1, high=100_000)
+        _check_range("iterations", self.iterations, low=1, high=10_000)
         _check_gains([self.kp])
 
 
@@ -178,11 +178,13 @@ class TrackingParameters(FromHome):
 
     def check(self) -> None:
         _check_gains(self.kp)
-        _check_range("iterations", self.iterations, 1, 10_000)
-        _check_range("seed", self.seed, 0, 2**32 - 1)
-        _check_range("speed", self.speed, 0.001, 10, " m/s")
-        _check_range("noise", self.noise, 0, 0.1, " m")
-        _check_range("target-rate", self.target_rate, 0.5, 100, " Hz, the solver's rate")
+        _check_range("iterations", self.iterations, low=1, high=10_000)
+        _check_range("seed", self.seed, low=0, high=2**32 - 1)
+        _check_range("speed", self.speed, low=0.001, high=10, unit=" m/s")
+        _check_range("noise", self.noise, low=0, high=0.1, unit=" m")
+        _check_range(
+            "target-rate", self.target_rate, low=0.5, high=100, unit=" Hz, the solver's rate"
+        )
 
 
 @dataclass(frozen=True)
@@ -219,8 +221,8 @@ class SolversParameters(FromHome):
     """An earlier results.json of the same arm: names what got worse, with exit status 1."""
 
     def check(self) -> None:
-        _check_range("motion-time", self.motion_time, 0.1, 3600.0, " s")
-        _check_range("seed", self.seed, 0, 2**32 - 1)
+        _check_range("motion-time", self.motion_time, low=0.1, high=3600.0, unit=" s")
+        _check_range("seed", self.seed, low=0, high=2**32 - 1)
 
 
 # Every experiment: the name of its command and of its module here, and its parameters.
