@@ -150,7 +150,7 @@ def _show_run(result: Mapping[str, Any], facts: Mapping[str, Any], *, find_marke
     # The headline states the error that the external instrument, the witness, has measured.
     error = result["tracking_error"]["witness"]
     source = source_of(facts, externally=True)
-    headline = sentence(source, error, facts["scenario"], facts["outcome"])
+    headline = sentence(source, error, facts["scenario"], outcome=facts["outcome"])
     say(console, f"{headline}\n", style="bold")
 
     console.print(_error_table(result))

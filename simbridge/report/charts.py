@@ -167,7 +167,7 @@ class Chart:
                     drawing.mark(axes, (time, value), "X")
 
         ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
-        drawing.prepare_time_axis(axes, *self.span, ticks, self.axis)
+        drawing.prepare_time_axis(axes, *self.span, ticks=ticks, label=self.axis)
         draw_ticks(panels_axes)
         return canvas
 

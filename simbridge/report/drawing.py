@@ -262,7 +262,7 @@ def as_written(value: float) -> str:
 
 
 def prepare_time_axis(
-    axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)"
+    axes: Axes, begin: float, end: float, *, ticks: int, label: str = "Time (s)"
 ) -> None:
     """Let the horizontal axis show time.
 

@@ -241,7 +241,7 @@ def _draw_time_line(
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     ticks = WIDE_CHART_TICKS if width > WIDE_CHART else NARROW_CHART_TICKS
-    drawing.prepare_time_axis(axes, begin, end, ticks)
+    drawing.prepare_time_axis(axes, begin, end, ticks=ticks)
 
     # The titles of the rows, from the top down.
     bottoms = []

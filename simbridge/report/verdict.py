@@ -111,8 +111,8 @@ def headline(summary: Summary) -> str:
         source_of(summary),
         summary["tracking_error"],
         subject_of(summary),
-        summary["outcome"],
-        deviation,
+        outcome=summary["outcome"],
+        deviation=deviation,
     )
 
 
@@ -120,6 +120,7 @@ def sentence(
     source: str,
     error: Mapping[str, Any],
     subject: str,
+    *,
     outcome: str,
     deviation: float | None = None,
 ) -> str:
