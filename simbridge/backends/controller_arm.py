@@ -90,7 +90,7 @@ def _check_calibration(calibration: DhTable | RosCalibration, facts: ControllerF
         "The file belongs to another arm, or is older than the arm's last calibration; leave it "
         "out."
     )
-    raise ModelMismatch(facts.host, "calibration", actual, expected, remedy)
+    raise ModelMismatch(facts.host, "calibration", actual=actual, expected=expected, remedy=remedy)
 
 
 def _largest_difference(calibration: DhTable, reported: DhTable) -> float:

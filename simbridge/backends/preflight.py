@@ -128,7 +128,9 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if models and robot.ur_model not in models:
         remedy = wrong_model_remedy(robot, models)
         model = join_words(models, "or")
-        raise errors.ModelMismatch(facts.host, "model", model, chosen_model(robot), remedy)
+        raise errors.ModelMismatch(
+            facts.host, "model", actual=model, expected=chosen_model(robot), remedy=remedy
+        )
 
     # The series is known even where the model is not. An arm that is not UR's has no series, and
     # does not fit any controller.
@@ -136,7 +138,9 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if series != robot.series:
         expected = robot.series or "a UR series"
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
-        raise errors.ModelMismatch(facts.host, "series", series, expected, remedy)
+        raise errors.ModelMismatch(
+            facts.host, "series", actual=series, expected=expected, remedy=remedy
+        )
 
     # URSim has a serial number of its own, and may be used with the cell of any arm.
     if cell is None or cell.serial_number is None or ursim:
@@ -148,7 +152,9 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if serial_number != cell.serial_number:
         actual = serial_number or "unknown"
         remedy = "This is not the arm of the cell file; check host and serial_number there."
-        raise errors.ModelMismatch(facts.host, "serial number", actual, cell.serial_number, remedy)
+        raise errors.ModelMismatch(
+            facts.host, "serial number", actual=actual, expected=cell.serial_number, remedy=remedy
+        )
 
 
 def check_period(facts: ControllerFacts, period: float | None) -> None:
@@ -161,7 +167,11 @@ def check_period(facts: ControllerFacts, period: float | None) -> None:
     if period is not None and abs(period - actual) > SAME_PERIOD:
         remedy = "The period of a run on hardware is the controller's; leave --period out."
         raise errors.ModelMismatch(
-            facts.host, "control period", f"{actual:g} s", f"{period:g} s", remedy
+            facts.host,
+            "control period",
+            actual=f"{actual:g} s",
+            expected=f"{period:g} s",
+            remedy=remedy,
         )
 
 
@@ -202,7 +212,9 @@ def check_unchanged(
     remedy = "It has changed since it was first read. Start the run again."
     for quantity, actual, planned in comparisons:
         if actual != planned:
-            raise errors.ArmChanged(facts.host, quantity, actual, planned, remedy)
+            raise errors.ArmChanged(
+                facts.host, quantity, actual=actual, expected=planned, remedy=remedy
+            )
 
 
 def _hexadecimal(checksum: Sequence[int]) -> str:
@@ -259,14 +271,22 @@ def check_tool(
     if tcp is not None and not same_tcp(actual_tcp, tcp):
         tcp_remedy = _tool_remedy(facts, "TCP")
         raise errors.ModelMismatch(
-            facts.host, "TCP", tcp_text(actual_tcp), tcp_text(tcp), tcp_remedy
+            facts.host,
+            "TCP",
+            actual=tcp_text(actual_tcp),
+            expected=tcp_text(tcp),
+            remedy=tcp_remedy,
         )
 
     payload_remedy = _tool_remedy(facts, "Payload")
     mass = facts.state.payload
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         raise errors.ModelMismatch(
-            facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", payload_remedy
+            facts.host,
+            "payload",
+            actual=f"{mass:g} kg",
+            expected=f"{payload:g} kg",
+            remedy=payload_remedy,
         )
 
     # Without a mass, the centre of gravity has no effect.
@@ -277,9 +297,9 @@ def check_tool(
         raise errors.ModelMismatch(
             facts.host,
             "centre of gravity",
-            position_text(cog),
-            position_text(payload_cog),
-            payload_remedy,
+            actual=position_text(cog),
+            expected=position_text(payload_cog),
+            remedy=payload_remedy,
         )
 
 

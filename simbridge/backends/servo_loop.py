@@ -429,7 +429,7 @@ class ServoLoop:
         # one just before.
         if kind is ProgramStopped and self._watchdog_gap:
             if self._clock.monotonic() - self._watchdog_gap_end < WATCHDOG_EFFECT_S:
-                return ProgramStopped(self._host, *read_modes(state), self._watchdog_gap)
+                return ProgramStopped(self._host, *read_modes(state), unsent=self._watchdog_gap)
         return kind(self._host, *read_modes(state))
 
     # What is sent

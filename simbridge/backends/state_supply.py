@@ -88,7 +88,7 @@ class StateSupply:
         longest_gap = float(gaps.max(initial=0.0))
         return LateStates(
             self._host,
-            unsent_fraction,
+            fraction=unsent_fraction,
             window=WINDOW_S,
             interval=mean_gap,
             longest_interval=longest_gap,

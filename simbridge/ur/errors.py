@@ -107,6 +107,7 @@ class LateStates(ControllerError, TimeoutError):
     def __init__(
         self,
         host: str,
+        *,
         fraction: float,
         window: float,
         interval: float,
@@ -263,7 +264,9 @@ class ModelMismatch(Refusal, ControllerError, ValueError):
         expected: What the run or the cell file expects.
     """
 
-    def __init__(self, host: str, what: str, actual: object, expected: object, remedy: str) -> None:
+    def __init__(
+        self, host: str, what: str, *, actual: object, expected: object, remedy: str
+    ) -> None:
         self.what = what
         self.actual = actual
         self.expected = expected
@@ -524,7 +527,13 @@ class ProgramStopped(ArmStopped):
     )
 
     def __init__(
-        self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0
+        self,
+        host: str,
+        robot_mode: int,
+        safety_mode: int,
+        runtime_state: int,
+        *,
+        unsent: float = 0.0,
     ) -> None:
         self.unsent = unsent
         if unsent:

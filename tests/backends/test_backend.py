@@ -46,7 +46,11 @@ class ForeignInterrupt(KeyboardInterrupt):
         (REFUSED, "refused", "refused"),
         (MissingPackage("pybullet", "The simulation"), "refused", "refused"),
         (errors.NotConfirmed("No."), "refused", "refused"),
-        (errors.ModelMismatch(HOST, "serial number", "1", "2", ""), "refused", "refused"),
+        (
+            errors.ModelMismatch(HOST, "serial number", actual="1", expected="2", remedy=""),
+            "refused",
+            "refused",
+        ),
         (errors.SpeedScaled(HOST, 0.3, moving=False), "refused", "refused"),
         # A check of ours stops these.
         (GuardViolation("It jumps.", rule="velocity"), "guard", "guard"),
@@ -64,7 +68,11 @@ class ForeignInterrupt(KeyboardInterrupt):
             "connection_lost",
             "connection_lost",
         ),
-        (errors.ArmChanged(HOST, "payload", "1 kg", "2 kg", ""), "arm_changed", "arm_changed"),
+        (
+            errors.ArmChanged(HOST, "payload", actual="1 kg", expected="2 kg", remedy=""),
+            "arm_changed",
+            "arm_changed",
+        ),
         (SignalReceived(signal.SIGTERM), "terminated", "terminated"),
         (KeyboardInterrupt(), "interrupted", "interrupted"),
         # Errors of libraries.

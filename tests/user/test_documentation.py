@@ -256,15 +256,21 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         errors.ConnectionLost(HOST, 30004, "the connection has ended"),
         errors.ConnectionLost(HOST, 30004, "Connection refused", was_connected=False),
         errors.StaleState(HOST, 12.0, 0.1),
-        errors.LateStates(HOST, 0.8, 2.0, 0.05, 0.06, 0.002),
+        errors.LateStates(
+            HOST, fraction=0.8, window=2.0, interval=0.05, longest_interval=0.06, period=0.002
+        ),
         errors.ImplausibleState(
             HOST, "timestamp", "5000.000 s", "4990.000 s after the state before"
         ),
         errors.ToolChanged(HOST, "payload", "2 kg", "1 kg"),
         errors.RemoteControlDisabled(HOST),
-        errors.ArmChanged(HOST, "software", "5.13", "5.12", "Start again."),
+        errors.ArmChanged(HOST, "software", actual="5.13", expected="5.12", remedy="Start again."),
         errors.ModelMismatch(
-            HOST, "serial number", "1", "2", "This is not the arm of the cell file."
+            HOST,
+            "serial number",
+            actual="1",
+            expected="2",
+            remedy="This is not the arm of the cell file.",
         ),
         refused_setpoint(),
         *(
