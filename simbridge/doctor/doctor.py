@@ -67,6 +67,7 @@ class RunConnection:
 
 def doctor(
     backend: str | None = None,
+    *,
     host: str | None = None,
     robot: str | None = None,
     cell: str | None = None,
