@@ -99,7 +99,7 @@ class Regression(NamedTuple):
 
 
 def fit_payload(
-    robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array, gravity: Array | None
+    robot: Robot, *, q: Array, qd: Array, qdd: Array, moment: Array, gravity: Array | None
 ) -> tuple[Measured, float]:
     """Fit the payload that a controller calculates with.
 
@@ -142,7 +142,7 @@ def fit_payload(
     return {"value": best.mass, "uncertainty": deviation}, best.misfit
 
 
-def moment_misfit(robot: Robot, q: Array, qd: Array, qdd: Array, moment: Array) -> float:
+def moment_misfit(robot: Robot, *, q: Array, qd: Array, qdd: Array, moment: Array) -> float:
     """Return the RMS difference of target_moment from the model of an upright arm, N m.
 
     The model has the payload that fits best.

@@ -155,8 +155,13 @@ def choose_robot(samples: Samples, robots: Sequence[Robot]) -> Robot:
         max_misfit = OTHER_ARM_RESIDUAL
     except NotIdentified:
         with contextlib.suppress(NotIdentified):
-            targets = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
-            fits = [(moment_misfit(robot, *targets), robot) for robot in robots]
+            q, qd, qdd, moment = samples.need(
+                "target_q", "target_qd", "target_qdd", "target_moment"
+            )
+            fits = [
+                (moment_misfit(robot, q=q, qd=qd, qdd=qdd, moment=moment), robot)
+                for robot in robots
+            ]
             max_misfit = MAX_MISFIT
             distinct_ratio = DISTINCT_MISFIT_RATIO
             distinct_margin = DISTINCT_MISFIT_MARGIN
@@ -313,10 +318,10 @@ def _payload(
     still = np.abs(qd).max(axis=1) < MAX_STILL_SPEED
     accelerometer = samples.columns.get("actual_tool_accelerometer")
     gravity = gravity_direction(robot, q, still, accelerometer)
-    payload, residual = fit_payload(robot, q, qd, qdd, moment, gravity)
+    payload, residual = fit_payload(robot, q=q, qd=qd, qdd=qdd, moment=moment, gravity=gravity)
 
     for rival in rivals:
-        misfit = moment_misfit(rival, q, qd, qdd, moment)
+        misfit = moment_misfit(rival, q=q, qd=qd, qdd=qdd, moment=moment)
         fits_better = misfit < BETTER_FIT_FRACTION * residual - BETTER_FIT_MARGIN
         if rival.name != robot.name and fits_better:
             raise NotIdentified(

@@ -85,7 +85,7 @@ class LawNotFound(ValueError):
 
 
 def find_servo_law(
-    law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd: Array, qdd: Array
+    law: ServojLaw, cycles: Counts, commands: Array, *, q: Array, qd: Array, qdd: Array
 ) -> IdentifiedLaw:
     """Identify the servo law by which commands became joint targets.
 

@@ -16,7 +16,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law, servo_law_sentence
 from simbridge.evaluation.summary import summarize
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
-from simbridge.servo.law import ServojLaw
+from simbridge.servo.law import JointMotion, ServojLaw
 from tests.report.made_up_run import MadeUp
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def controller(
     received: NDArray[np.int64],
     phase: float = 0.0,
     cycle: float = H,
-) -> tuple[Array, Array, Array]:
+) -> JointMotion:
     """Return joint targets of a controller that takes command `received[k]` at call k.
 
     The call begins `phase` s after cycle k, and lasts a cycle, s.
@@ -69,7 +69,7 @@ def controller(
             q = q + length * v
         old = new
         rows.append((q, v, (v - before) / cycle))
-    return tuple(np.array(column) for column in zip(*rows, strict=True))  # type: ignore[return-value]
+    return JointMotion(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ def test_jitter_hides_neither_tuning_nor_delay(gain: float, lookahead: float, de
         ServojLaw(H),
         np.arange(len(commands)),
         commands,
-        *controller(commands, gain, lookahead, received),
+        **controller(commands, gain, lookahead, received)._asdict(),
     )
 
     assert search.gain == pytest.approx(gain, rel=1e-6)
@@ -122,7 +122,7 @@ def test_the_phase_of_calls_is_identified(phase: float) -> None:
     received = np.arange(len(commands)) - 2
     targets = controller(commands, 2000.0, 0.03, received, phase)
 
-    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, **targets._asdict())
 
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-4)
     assert search.phase == pytest.approx(phase, abs=1e-6)
@@ -152,7 +152,7 @@ def test_phase_and_jitter_hide_no_configured_law(phase: float, delays: dict[int,
     received = varied(len(commands), delays)
     targets = controller(commands, 2000.0, 0.03, received, phase)
 
-    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, **targets._asdict())
 
     assert (search.gain, search.lookahead, search.phase) == pytest.approx(
         (2000.0, 0.03, phase), rel=1e-6
@@ -169,7 +169,9 @@ def test_skipped_and_held_commands_hide_no_phase() -> None:
     received = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
     targets = controller(commands, 300.0, 0.1, received, 0.0028)
 
-    search = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(
+        ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, **targets._asdict()
+    )
 
     assert (search.gain, search.lookahead, search.phase) == pytest.approx(
         (300.0, 0.1, 0.0028), rel=1e-6
@@ -191,7 +193,7 @@ def test_another_tuning_is_found_where_the_link_jitters(
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
 
-    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, **targets._asdict())
 
     assert (search.gain, search.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
 
@@ -202,7 +204,9 @@ def test_another_tuning_is_found_in_the_cycles_of_an_e_series() -> None:
     received = varied(len(commands), WIDE)
     targets = controller(commands, 2000.0, 0.05, received, cycle=E_SERIES_CYCLE)
 
-    search = find_servo_law(ServojLaw(E_SERIES_CYCLE), np.arange(len(commands)), commands, *targets)
+    search = find_servo_law(
+        ServojLaw(E_SERIES_CYCLE), np.arange(len(commands)), commands, **targets._asdict()
+    )
 
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.05), rel=1e-6)
 
@@ -213,7 +217,7 @@ def test_no_unacceptable_tuning_is_named(gain: float, lookahead: float) -> None:
     targets = controller(commands, gain, lookahead, varied(len(commands), MANY))
 
     with pytest.raises(LawNotFound) as caught:
-        find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+        find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, **targets._asdict())
 
     # The configured law does not explain it either.
     assert np.percentile(caught.value.residuals, 99) > 1e-4
@@ -225,7 +229,12 @@ def test_unrecorded_commands_do_not_count() -> None:
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
 
     search = find_servo_law(
-        ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
+        ServojLaw(H),
+        kept,
+        commands[kept],
+        q=targets.q[kept],
+        qd=targets.qd[kept],
+        qdd=targets.qdd[kept],
     )
 
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
@@ -238,7 +247,12 @@ def test_missing_rows_do_not_matter() -> None:
     kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
 
     search = find_servo_law(
-        ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets)
+        ServojLaw(H),
+        kept,
+        commands[kept],
+        q=targets.q[kept],
+        qd=targets.qd[kept],
+        qdd=targets.qdd[kept],
     )
 
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
@@ -248,7 +262,9 @@ def test_an_arm_at_rest_shows_no_law() -> None:
     still = np.tile(motion(1), (500, 1))
 
     with pytest.raises(LawNotFound, match="moved in only 0 consecutive cycles"):
-        find_servo_law(ServojLaw(H), np.arange(500), still, still, 0.0 * still, 0.0 * still)
+        find_servo_law(
+            ServojLaw(H), np.arange(500), still, q=still, qd=0.0 * still, qdd=0.0 * still
+        )
 
 
 @pytest.fixture
