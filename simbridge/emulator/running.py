@@ -87,7 +87,9 @@ class RunningController:
         self.controller = controller
         self.speed = speed
         self.lock = threading.RLock()
-        self.servers = Servers(controller, self.lock, host, ports, on_exchange, closed=closed)
+        self.servers = Servers(
+            controller, self.lock, host=host, ports=ports, on_exchange=on_exchange, closed=closed
+        )
         self.log: deque[str] = deque(maxlen=MAX_LINES)
 
         # The thread of the ticks, whether it is to end, and an event that ends its freezing.

@@ -79,10 +79,10 @@ class Servers:
         self,
         controller: EmulatedController,
         lock: AbstractContextManager[object],
+        *,
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
-        *,
         closed: Collection[int] = (),
     ) -> None:
         other_ports = ports or {}

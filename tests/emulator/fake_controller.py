@@ -145,7 +145,7 @@ class Stand:
         self.controller = controller
         self.lock = threading.Lock()
         self.host = host
-        self.servers = Servers(self.controller, self.lock, host, ports)
+        self.servers = Servers(self.controller, self.lock, host=host, ports=ports)
         self._running = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
