@@ -85,7 +85,7 @@ EXPECTED = tuple(_expect())
 
 
 def slow_targets(
-    robot: Robot, true: MovingSquare, rate: float, noise: float, seed: int = 0
+    robot: Robot, true: MovingSquare, *, rate: float, noise: float, seed: int = 0
 ) -> Array:
     """Return the square's poses (T, 7) as measured at a low rate, held in between.
 
@@ -189,7 +189,7 @@ def run(parameters: TrackingParameters) -> Outcome:
 
     # The gain sweep with slow, noisy targets.
     targets = slow_targets(
-        arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed
+        arm.robot, square, rate=parameters.target_rate, noise=parameters.noise, seed=parameters.seed
     )
     swept = sweep(
         arm.robot,

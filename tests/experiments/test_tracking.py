@@ -16,7 +16,7 @@ from tests.experiments.paper import OTHERS, UR10, around, assert_expected
 def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
     """Laps with these gains, and of these solvers, on slow, noisy targets."""
     square = around(robot)
-    targets = tracking.slow_targets(robot, square, rate, noise)
+    targets = tracking.slow_targets(robot, square, rate=rate, noise=noise)
     return tracking.sweep(robot, tracking.swept_solvers(names), gains, true=square, targets=targets)
 
 
