@@ -131,7 +131,7 @@ class PlayedRun:
             return self.path
         backend = open_backend(self.prepared)
         tolerance = self.prepared.options.tolerance
-        finalize(RunDirectory.open(self.path), "completed", tolerance, backend)
+        finalize(RunDirectory.open(self.path), "completed", tolerance, arm=backend)
         return copy_run(self.path, self.prepared.scenario.name)
 
     @property

@@ -243,7 +243,7 @@ def _record_end_and_directory(
     # Whatever ended the run may also prevent its evaluation: the first error is the one to report.
     try:
         with contextlib.suppress(Exception):
-            finalize(directory, end.outcome, tolerance, arm, end.error)
+            finalize(directory, end.outcome, tolerance, arm=arm, error=end.error)
     except KeyboardInterrupt:
         add_aftermath(
             end.reported, f"The evaluation was interrupted; {_finish_advice(directory.path)}"
@@ -372,9 +372,9 @@ def finalize(
     directory: RunDirectory,
     outcome: str,
     tolerance: tuple[float, float] | None,
+    *,
     arm: EndedArm,
     error: BaseException | None = None,
-    *,
     page: bool = True,
 ) -> Summary:
     """Evaluate a run from its log, and write summary.json and report.html.

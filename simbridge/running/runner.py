@@ -253,7 +253,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
     """
     ending = arm.ending or Ending()
     try:
-        summary = finalize(directory, "completed", prepared.options.tolerance, arm, page=page)
+        summary = finalize(directory, "completed", prepared.options.tolerance, arm=arm, page=page)
         if not (ending.arm_at_rest and ending.script_ended):
             raise EndNotVerified(ending)
         return Run(directory.path, summary)
