@@ -377,7 +377,7 @@ class SteppedDriver(LiveDriver):
         self.channel = LiveChannel(None, joints)
         self.ring = StateRing(None, joints, MAX_ROWS)
         self.subjects = motion.subjects
-        self._arm = SteppedArm(self.setup, motion, self.channel, self.ring).__enter__()
+        self._arm = SteppedArm(self.setup, motion, self.channel, ring=self.ring).__enter__()
 
     @property
     def is_stopped(self) -> bool:

@@ -101,7 +101,7 @@ def _simulate(parent: Parent, config: dict[str, Any], setup: MotionSetup) -> Non
     ring = StateRing(Path(config["ring"]), joints, config["rows"])
     notes = minimize_latency(config["priority"])
 
-    with SteppedArm(setup, motion, channel, ring, time.monotonic) as arm:
+    with SteppedArm(setup, motion, channel, ring=ring, clock=time.monotonic) as arm:
         parent.report(event="session", subjects=list(motion.subjects), notes=notes)
         # When the next period begins, s.
         deadline = time.monotonic()

@@ -40,6 +40,7 @@ class SteppedArm:
         setup: MotionSetup,
         motion: LiveMotion,
         channel: LiveChannel,
+        *,
         ring: StateRing,
         clock: Callable[[], float] | None = None,
     ) -> None:
