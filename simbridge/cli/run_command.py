@@ -175,8 +175,8 @@ def _show_check(prepared: Prepared, *, verbose: bool) -> None:
     _show_reading(prepared.scenario)
 
     prismatic = prepared.robot.prismatic
-    _show_joints(console, prepared, ~prismatic, "deg", math.degrees(1.0))
-    _show_joints(console, prepared, prismatic, "mm", 1e3)
+    _show_joints(console, prepared, ~prismatic, unit="deg", scale=math.degrees(1.0))
+    _show_joints(console, prepared, prismatic, unit="mm", scale=1e3)
 
     terminal.say(console, f"{_tool_speed_sentence(prepared)} {_clearance_sentence(prepared)}")
     for sentence in _plan_remarks(prepared):
@@ -187,7 +187,7 @@ def _show_check(prepared: Prepared, *, verbose: bool) -> None:
 
 
 def _show_joints(
-    console: Terminal, prepared: Prepared, joints: NDArray[np.bool_], unit: str, scale: float
+    console: Terminal, prepared: Prepared, joints: NDArray[np.bool_], *, unit: str, scale: float
 ) -> None:
     """Show a table of joints that share a unit; nothing if there are none.
 
