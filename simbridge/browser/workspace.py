@@ -63,6 +63,7 @@ class StudioWorkspace:
         setup: StudioSetup,
         controlled: ControlledArm | None,
         simulate: Simulate,
+        *,
         run_in_background: RunInBackground,
         scenario: str,
         folder: Path,
