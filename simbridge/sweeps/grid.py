@@ -197,11 +197,8 @@ class Grid:
             needed = "either listed or random, but not both"
             raise InvalidParameter("parameter", min(in_both), needed)
 
-        # Most solver settings with several numbers also accept one for all: solver.kp=50.
         for name in self.random:
-            kind = parameter(name).kind
-            accepts_one_number = kind == "numbers" and name.startswith(SOLVER)
-            if kind not in ("number", "whole number") and not accepts_one_number:
+            if not parameter(name).can_be_drawn:
                 raise InvalidParameter("random parameter", name, "a number")
 
     def _check_counts(self) -> None:

@@ -68,6 +68,13 @@ class Parameter:
     reader: Callable[[str], Any] | None = None
     planned: bool = True
 
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether a single number is a value, so that values can be drawn from a range."""
+        # Most solver settings with several numbers also accept one for all: solver.kp=50.
+        accepts_one_number = self.kind == "numbers" and self.name.startswith(SOLVER)
+        return self.kind in ("number", "whole number") or accepts_one_number
+
     def plain(self, text: str) -> str:
         """Return a value's text in the form that is used everywhere, the same for equal numbers.
 
@@ -104,8 +111,7 @@ class Parameter:
             raise self._refusal(text)
 
         if self.units and len(numbers) != len(self.units):
-            needed = f"{len(self.units)} numbers, separated by blanks"
-            raise InvalidParameter(self.name, text, needed)
+            raise self._refusal(text)
         return numbers
 
     def _parse_number(self, word: str) -> float:
@@ -128,12 +134,18 @@ class Parameter:
         """Return the error that says which numbers are needed."""
         if self.kind == "whole number":
             needed = "one whole number"
-        elif self.kind == "numbers":
-            needed = "numbers, separated by blanks"
-        elif ":" in text:
-            needed = f"one number: for a range, use --random {self.name}={text}"
-        else:
+        elif self.kind == "number":
             needed = "one number"
+        elif self.units:
+            needed = f"{len(self.units)} numbers, separated by blanks"
+        else:
+            needed = "one number, or several separated by blanks"
+
+        if ":" in text and self.can_be_drawn:
+            needed += (
+                ": --grid lists values, separated by commas; for a range, use "
+                f"--random {self.name}=LOW:HIGH --samples N"
+            )
         return InvalidParameter(self.name, quoted(text), needed)
 
 
