@@ -24,6 +24,9 @@ TIMEOUTS = {
     "follow_joints": 0.5,
 }
 
+# The devices of teleoperation that send poses or joint positions; the others send velocities only.
+POSE_DEVICES = ("keyboard", "network")
+
 # The fields of `Options` that `simbridge.live` alone takes: feedforward is for chunks.
 MORE = ("feedforward", "on_scaling", "on_pause")
 # The fields of `Options` that every live session has, too. The others concern a scenario, or an
@@ -62,6 +65,7 @@ class LiveOptions:
         "continue",
         "Between two poses: continue extrapolates with the velocity between the last two, for at "
         "most one input period; zero-order holds the last pose.",
+        devices=POSE_DEVICES,
     )
     timeout: float | None = teleop_option(
         None,
@@ -74,6 +78,7 @@ class LiveOptions:
         "A pose farther than this from the last one is rejected: distance, and angle (also used "
         "as the limit for each joint).",
         "M RAD",
+        devices=POSE_DEVICES,
     )
     catch_up: float = teleop_option(
         0.25,
@@ -82,10 +87,15 @@ class LiveOptions:
         "SHARE",
     )
     filter: Filter = teleop_option(
-        "none", "Filter of poses and joint positions: one-euro or butterworth (second order)."
+        "none",
+        "Filter of poses and joint positions: one-euro or butterworth (second order).",
+        devices=POSE_DEVICES,
     )
     filter_cutoff: float = teleop_option(
-        5.0, "Cutoff frequency of the filter (for one-euro, at rest).", "HZ"
+        5.0,
+        "Cutoff frequency of the filter (for one-euro, at rest).",
+        "HZ",
+        devices=POSE_DEVICES,
     )
     lead: bool = teleop_option(
         False,

@@ -568,11 +568,12 @@ def test_in_a_pipe_a_line_comes_now_and_then():
     assert shown.getvalue().splitlines() == ["tracking  x 500 y -100 z 300 mm  20 mm/s"] * 2
 
 
+POSE_FLAGS = {"hold", "max-jump", "filter", "filter-cutoff"}
 DEVICE_FLAGS = {
     "spacemouse": {"dead-band", "translation-speed", "frame", "lock", "dead-man-button"},
     "gamepad": {"dead-band", "translation-speed", "frame", "lock", "engage-button"},
-    "keyboard": {"step", "step-angle", "translation-speed", "frame", "lock"},
-    "network": {"listen", "port", "token-file"},
+    "keyboard": {"step", "step-angle", "translation-speed", "frame", "lock"} | POSE_FLAGS,
+    "network": {"listen", "port", "token-file"} | POSE_FLAGS,
 }
 
 
@@ -583,8 +584,17 @@ def test_the_help_of_a_device_has_its_flags_only(cli, device):
     if device in ("spacemouse", "gamepad"):
         others -= {"dead-man-button", "engage-button"}
 
-    assert shown >= DEVICE_FLAGS[device] | {"on-button", "robot", "hold"}
+    assert shown >= DEVICE_FLAGS[device] | {"on-button", "robot", "timeout"}
     assert not shown & others
+
+
+@pytest.mark.parametrize("device", ["spacemouse", "gamepad"])
+@pytest.mark.parametrize("flag", sorted(POSE_FLAGS))
+def test_velocities_have_no_flags_of_poses(cli, device, flag):
+    answer = cli("teleop", device, f"--{flag}", "1")
+
+    assert answer.status == 2
+    assert "keyboard" in answer.message
 
 
 def test_a_flag_of_another_device_is_refused(cli):
