@@ -50,6 +50,24 @@ class MisplacedOption(Refusal, ValueError):
         )
 
 
+class OtherDevicesOption(Refusal, ValueError):
+    """An option of teleoperation that the named device does not have.
+
+    Attributes:
+        option: The option.
+        device: The device that was named.
+        devices: The devices that have the option.
+    """
+
+    def __init__(self, option: str, device: str, devices: Sequence[str]) -> None:
+        self.option = option
+        self.device = device
+        self.devices = tuple(devices)
+        super().__init__(
+            f"{option} is an option of teleop {join_words(self.devices)}, not of {device}."
+        )
+
+
 class SurplusValue(Refusal, ValueError):
     """A value on the command line that neither an option nor the command itself can take.
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 from tyro.conf import UseAppendAction, arg, subcommand
 
 from simbridge.cli.flags import COMMANDS, PlanFlags
+from simbridge.cli.option_errors import OtherDevicesOption
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.flag_types import optional_arg, optional_reading
 from simbridge.ik.settings import (
@@ -130,7 +131,7 @@ def _concerns_device(option: Field[Any], device: str, arguments: Sequence[str]) 
         arguments: The command line.
 
     Raises:
-        InvalidParameter: The option is given, but concerns other devices.
+        OtherDevicesOption: The option is given, but concerns other devices.
     """
     devices = option.metadata.get("devices", ())
     if not device or not devices or device in devices:
@@ -138,8 +139,7 @@ def _concerns_device(option: Field[Any], device: str, arguments: Sequence[str]) 
 
     flag = f"--{flag_name(option)}"
     if any(word.partition("=")[0] == flag for word in arguments):
-        needed = f"left out for {device}: it is an option of {', '.join(devices)}"
-        raise InvalidParameter("option", flag, needed)
+        raise OtherDevicesOption(flag, device, devices)
     return False
 
 
