@@ -22,7 +22,7 @@ from simbridge.emulator.traffic import Traffic
 from simbridge.emulator.urscript.compilation import Compilation
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.lifeline import end_with_parent
-from simbridge.robot.load import load_robot
+from simbridge.robot.load import load_ur_arm
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, REST, RobotMode
 
@@ -59,7 +59,7 @@ def run_controller(options: EmulatorOptions) -> int:
     end_with_parent(signal.SIGTERM)
 
     _check_numbers(options)
-    arm = load_robot(options.robot)
+    arm = load_ur_arm(options.robot)
     software = profile(options.polyscope)
     check_pair(arm, software)
     dh = None

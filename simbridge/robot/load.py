@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.errors import InvalidHome, InvalidParameter
+from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.home import with_found_home
 from simbridge.robot.packages import parse_packages
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_descriptions import find_description
-from simbridge.robot.robot_names import find_robot, unknown_robot
+from simbridge.robot.robot_names import find_robot, unknown_robot, unknown_ur_arm
 from simbridge.robot.toml_reader import read_toml
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.xacro_file import parse_xacro_args
@@ -91,6 +91,24 @@ def load_robot(
     if home is None:
         return arm
     return replace(arm, home=_check_home(arm, home), file_home=arm.home)
+
+
+def load_ur_arm(robot: str | os.PathLike[str]) -> Robot:
+    """Load an arm where only those of UR will do; an unknown name is answered with these alone.
+
+    Whether the arm of a file is one of UR is left to the caller.
+
+    Args:
+        robot: As for `load_robot`.
+
+    Raises:
+        UnknownName: There is no robot of that name.
+        InputFileError: The file cannot be read, or a field is missing or wrong; names the field.
+    """
+    try:
+        return load_robot(robot)
+    except UnknownName:
+        raise unknown_ur_arm(os.fspath(robot), robot_files()) from None
 
 
 def _refuse_urdf_flags(

@@ -90,10 +90,34 @@ def unknown_robot(name: str, files: Mapping[str, Path]) -> UnknownName:
     known = list(files)
     description = description_name(name)
     candidates = [description] if description else similar_robots(name, known)
+    advice = _advise(name, known, candidates)
+    return UnknownName("robot", name, known, CUSTOM_HINT, advice=advice)
+
+
+def unknown_ur_arm(name: str, files: Mapping[str, Path]) -> UnknownName:
+    """Return the error for a name that no arm has, where only arms of UR will do.
+
+    Args:
+        name: The name as the user gave it.
+        files: The files by robot name.
+    """
+    known = [candidate for candidate in files if UR_ARM.match(candidate)]
+    advice = _advise(name, known, similar_robots(name, known))
+    return UnknownName("UR arm", name, known, advice=advice)
+
+
+def _advise(name: str, known: Sequence[str], candidates: Sequence[str]) -> str:
+    """Return sentences that explain an unknown name, and ask whether another one is meant.
+
+    Args:
+        name: The name as the user gave it.
+        known: The names in robots/ that would do.
+        candidates: The names that may be meant.
+    """
     sentences = [_missing_arm_reason(name, known)]
     if candidates:
         sentences.append(f"Did you mean {' or '.join(map(quoted, candidates))}?")
-    return UnknownName("robot", name, files, CUSTOM_HINT, advice=" ".join(filter(None, sentences)))
+    return " ".join(filter(None, sentences))
 
 
 def _missing_arm_reason(name: str, known: Sequence[str]) -> str:

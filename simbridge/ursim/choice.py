@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.arm_models import ArmModel, find_model
-from simbridge.robot.load import load_robot
+from simbridge.robot.load import load_ur_arm
 from simbridge.robot.robot import Robot
 from simbridge.ur.polyscope_x import POLYSCOPE_X_MAJOR
 from simbridge.ur.ursim_image import ursim_image
@@ -50,7 +50,7 @@ def read_choice(model: str, tag: str, host: str) -> UrsimChoice:
         InvalidParameter: The model is not an arm of UR, PolyScope of this version does not drive
             it, or the address is not a loopback address.
     """
-    robot = load_robot(model)
+    robot = load_ur_arm(model)
     arm = find_model(robot.ur_model)
     if arm is None:
         raise InvalidParameter("model", model, "an arm of Universal Robots, such as ur10e")

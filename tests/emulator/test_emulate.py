@@ -54,6 +54,17 @@ def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remed
     assert remedy in answer.message
 
 
+@pytest.mark.parametrize("name", ["ur10x", "planar", "panda"])
+def test_only_arms_that_can_be_emulated_are_offered(cli, name):
+    answer = cli("emulate", "--robot", name, "--host", "127.0.0.52")
+
+    assert answer.status == 2
+    assert f"There is no UR arm '{name}'." in answer.message
+    assert "ur10e" in answer.message
+    assert "planar2r" not in answer.message
+    assert "_description" not in answer.message
+
+
 @pytest.mark.parametrize(("polyscope", "bits"), [("5.12", 1), ("5.25", 2049)])
 def test_newer_software_reports_the_enabling_input(polyscope, bits):
     controller = EmulatedController(load_robot("ur10e"), profile(polyscope), ScriptProgram)

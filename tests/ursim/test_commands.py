@@ -267,7 +267,7 @@ def test_a_container_of_another_is_left_alone(cli, docker):
         (("ur10e", "--host", "127.0.0.0"), "from 127.0.0.1 to"),
         (("ur10e", "--host", "127.255.255.255"), "to 127.255.255.254"),
         (("planar2r",), "an arm of Universal Robots"),
-        (("ur11",), "no robot"),
+        (("ur11",), "no UR arm"),
     ],
 )
 def test_what_cannot_be_started_is_refused(cli, docker, words, reason):
