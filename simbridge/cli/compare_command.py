@@ -172,28 +172,32 @@ def _error_table(comparison: Comparison) -> Table:
     """Return a table of the error of each run: the one that is compared first, and the whole."""
     main_part = comparison.main_part
     title = "" if main_part is TRACKING_ERROR else f"{main_part.name} mm"
+    columns = comparison.differences.columns
     rows = []
-    for run, label in zip(comparison.runs, comparison.differences.entries, strict=True):
+    for number, run in enumerate(comparison.runs):
+        names = [escape(column[number]) for column in columns.values()]
         error = run.summary[main_part.key]
         assert error is not None, "each run has the part of the error by which runs are compared"
         first_cells = (millimetres(error["position_m"]["rms"]),) if title else ()
-        rows.append((escape(label), *first_cells, *run_cells(run.summary)))
+        rows.append((*names, *first_cells, *run_cells(run.summary)))
     first_columns = (title,) if title else ()
-    return make_table((comparison.differences.heading, *first_columns, *RUN_COLUMNS), rows)
+    return make_table((*columns, *first_columns, *RUN_COLUMNS), rows, left=tuple(columns))
 
 
 def _motion_table(comparison: Comparison) -> Table:
     """Return a table of time per step and joint motion; a share above 1 is bold."""
     columns = motion_columns(comparison.runs)
-    titles = [comparison.differences.heading]
+    # The first column names the runs; the table of errors has the others.
+    heading, names = next(iter(comparison.differences.columns.items()))
+    titles = [heading]
     for column in columns:
         titles.append(f"{SHORT_NAMES.get(column.name, column.name)} {column.unit}")
         if column.limit:
             titles.append("of limit")
 
     rows = []
-    for number, label in enumerate(comparison.differences.entries):
-        cells = [escape(label)]
+    for number, name in enumerate(names):
+        cells = [escape(name)]
         for column in columns:
             cell = column.cells[number]
             cells.append(cell.value)

@@ -136,15 +136,9 @@ class Comparison:
 
     @cached_property
     def differences(self) -> RunDifferences:
-        """The settings that differ between the runs, and labels of the runs made of them."""
+        """The settings that differ between the runs, and a label for each run."""
         tables = [run.evaluation.directory.settings_tables() for run in self.runs]
-        return find_differences(tables, self._names())
-
-    def _names(self) -> list[str]:
-        """Return a name for each run: its label where the user gave one, else its directory's."""
-        names = [run.summary["label"] or run.name for run in self.runs]
-        is_distinct = len(set(names)) == len(names)
-        return names if is_distinct else [run.name for run in self.runs]
+        return find_differences(tables, [run.name for run in self.runs])
 
     @cached_property
     def main_part(self) -> ErrorPart:

@@ -1,4 +1,4 @@
-"""Differences between compared runs: the settings that a user chose, and labels made of them."""
+"""Differences between compared runs: the settings that a user chose, and labels of the runs."""
 
 from __future__ import annotations
 
@@ -107,11 +107,14 @@ class RunDifferences:
 
     Attributes:
         settings: The settings that differ, the most important first.
-        labels: A label for each run, made of its values of them; no two are the same.
+        labels: A label for each run: the user's, or one made of its values of the settings; no two
+            are the same.
+        user_labels: The user's label of each run; "" for none.
     """
 
     settings: tuple[DifferentSetting, ...]
     labels: tuple[str, ...]
+    user_labels: tuple[str, ...]
 
     @property
     def names(self) -> list[str]:
@@ -119,15 +122,33 @@ class RunDifferences:
         return [setting.name for setting in self.settings]
 
     @property
-    def heading(self) -> str:
-        """Heading of a column of `entries`."""
-        return self.names[0] if self._is_one_setting else "run"
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns that say which run a row is of, by their headings.
+
+        They are the labels, the values of the one setting that distinguishes the runs, or both
+        where the user has labelled runs.
+        """
+        labels = {"run": self.labels}
+        if not self._is_one_setting:
+            return labels
+
+        (setting,) = self.settings
+        values = {setting.name: self._values_of_one_setting()}
+        return {**labels, **values} if any(self.user_labels) else values
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """The labels under `heading`: the values of the one setting that differs, or labels."""
+        """What a sentence calls each run, after it has named the settings that differ."""
         if not self._is_one_setting:
             return self.labels
+
+        entries = []
+        for label, value in zip(self.user_labels, self._values_of_one_setting(), strict=True):
+            entries.append(f"{label}: {value}" if label else value)
+        return tuple(entries)
+
+    def _values_of_one_setting(self) -> tuple[str, ...]:
+        """Return the value of the one setting that differs, of each run."""
         (setting,) = self.settings
         return tuple("none" if value is None else shown_value(value) for value in setting.values)
 
@@ -152,8 +173,8 @@ def find_differences(
 
     Args:
         tables: The content of each run's settings.toml.
-        run_names: Names of the runs, no two of them the same. They are the labels where no setting
-            differs.
+        run_names: Names of the runs, no two of them the same. Runs that neither a user's label nor
+            a setting tells apart are labelled by them.
     """
     by_run = [dict(flatten(settings)) for settings in tables]
     # All names of settings once, the most important first.
@@ -175,7 +196,11 @@ def find_differences(
             name=_name_for_people(name), values=values, is_named=name not in NAMED_BY_VALUE
         )
         settings.append(setting)
-    return RunDifferences(tuple(settings), _make_labels(settings, run_names))
+
+    user_labels = tuple(run.get("label", "") for run in by_run)
+    made_labels = _make_labels(settings, run_names)
+    labels = _prefer_user_labels(user_labels, made_labels)
+    return RunDifferences(tuple(settings), labels, user_labels)
 
 
 def shown_value(text: str) -> str:
@@ -225,6 +250,26 @@ def _make_labels(settings: Sequence[DifferentSetting], run_names: Sequence[str])
         f"{label} ({name})" if labels.count(label) > 1 else label
         for label, name in zip(labels, run_names, strict=True)
     )
+
+
+def _prefer_user_labels(user_labels: Sequence[str], made_labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the user's label of each run that has one, else the one made of its settings.
+
+    Where two runs would have one label, that of their settings is added.
+    """
+    preferred = [
+        user_label or made_label
+        for user_label, made_label in zip(user_labels, made_labels, strict=True)
+    ]
+
+    labels = []
+    for label, made_label in zip(preferred, made_labels, strict=True):
+        is_shared = preferred.count(label) > 1
+        if is_shared and label != made_label:
+            labels.append(f"{label} ({made_label})")
+        else:
+            labels.append(label)
+    return tuple(labels)
 
 
 def _label(settings: Sequence[DifferentSetting], run: int) -> str:

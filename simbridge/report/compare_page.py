@@ -236,17 +236,11 @@ def _longest_delay(delays: Sequence[Sequence[float | None]]) -> float:
 
 
 def about(summary: Summary) -> str:
-    """Return a run in one line: its label, arm, solver, and what followed its commands."""
+    """Return a run in one line: its arm, solver, and what followed its commands."""
     servo = summary["servo"]
     if summary["feedforward"]:
         servo += " and feedforward"
-    parts = (
-        summary["label"],
-        summary["robot"],
-        summary["solver"],
-        f"{servo} ({backend_of(summary)})",
-    )
-    return ", ".join(part for part in parts if part)
+    return f"{summary['robot']}, {summary['solver']}, {servo} ({backend_of(summary)})"
 
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:

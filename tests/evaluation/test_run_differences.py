@@ -31,7 +31,8 @@ def test_one_setting_is_named_with_its_values():
 
     assert differences.names == ["feedforward"]
     assert differences.labels == ("feedforward off", "feedforward on")
-    assert (differences.heading, differences.entries) == ("feedforward", ("off", "on"))
+    assert differences.columns == {"feedforward": ("off", "on")}
+    assert differences.entries == ("off", "on")
 
 
 def test_consequences_of_another_arm_are_no_differences():
@@ -97,4 +98,49 @@ def test_runs_with_equal_settings_have_their_names():
 
     assert same.labels == ("first", "second")
     assert some.labels == ("feedforward off (a)", "feedforward off (b)", "feedforward on")
-    assert some.heading == "run"
+    assert list(some.columns) == ["run"]
+
+
+def labelled(label: str, **changes: dict[str, Any]) -> dict[str, Any]:
+    """Return tables like those of a run that the user has labelled."""
+    return {"label": label, **settings(**changes)}
+
+
+def test_labels_of_the_user_name_runs():
+    runs = [labelled("stiff"), labelled("ahead", scenario={"feedforward": "on"})]
+
+    differences = find_differences(runs, ["first", "second"])
+
+    assert differences.labels == ("stiff", "ahead")
+    assert differences.columns == {"run": ("stiff", "ahead"), "feedforward": ("off", "on")}
+    assert differences.entries == ("stiff: off", "ahead: on")
+
+
+def test_run_without_a_label_keeps_its_name():
+    runs = [labelled("stiff"), settings(scenario={"feedforward": "on"})]
+
+    differences = find_differences(runs, ["first", "second"])
+
+    assert differences.labels == ("stiff", "feedforward on")
+
+
+def test_runs_with_one_label_are_told_apart():
+    runs = [labelled("stiff"), labelled("stiff", scenario={"feedforward": "on"})]
+
+    differences = find_differences(runs, ["first", "second"])
+
+    assert differences.labels == ("stiff (feedforward off)", "stiff (feedforward on)")
+
+
+def test_equal_runs_with_one_label_are_told_apart():
+    differences = find_differences([labelled("stiff"), labelled("stiff")], ["first", "second"])
+
+    assert differences.labels == ("stiff (first)", "stiff (second)")
+
+
+def test_label_like_the_name_of_another_run_is_told_apart():
+    runs = [settings(), labelled("feedforward off", scenario={"feedforward": "on"})]
+
+    differences = find_differences(runs, ["first", "second"])
+
+    assert differences.labels == ("feedforward off", "feedforward off (feedforward on)")

@@ -16,7 +16,8 @@ def test_a_label_is_shown_everywhere(cli, line, line_run, tmp_path):
     assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
     compared = cli("compare", out, line_run, "--out", tmp_path / "page", "--verbose").out
     assert "\nstiff [gripper]  " in compared
-    assert ": stiff [gripper], ur10, " in " ".join(compared.split())
+    assert "stiff [gripper], in out: ur10, " in " ".join(compared.split())
+    assert "</span>stiff [gripper]</th>" in (tmp_path / "page" / "compare.html").read_text()
 
 
 def test_a_label_of_several_lines_is_refused(cli, line):
