@@ -33,6 +33,10 @@ FIRST_PATH_WIDTH = 4.5
 PATH_WIDTH_STEP = 1.6
 MIN_PATH_WIDTH = 1.4
 
+# Decades that the axes of the error show at least: errors of similar runs have one level, but begin
+# and end far below it, at rest.
+MIN_DECADES = 3
+
 # Smaller separations are rounding, mm or degrees.
 MIN_SEPARATION = 1e-6
 
@@ -87,7 +91,7 @@ def error_panels(comparison: Comparison) -> list[Panel]:
             error = getattr(run.evaluation.errors, name)
             errors.append(getattr(error, kind) * scale)
         lines = [line for line in _lines(comparison, errors) if line.values.max() > ROUNDING]
-        extent = logarithmic_range(map(peak_and_rms, errors))
+        extent = logarithmic_range(map(peak_and_rms, errors), MIN_DECADES)
         panels.append(Panel(title, lines, extent, unit, logarithmic=True))
     return worth_showing(panels)
 

@@ -222,15 +222,19 @@ def peak_and_rms(values: Array) -> tuple[float, float]:
     return float(values.max()), rms(values)
 
 
-def logarithmic_range(levels: Iterable[tuple[float, float]]) -> tuple[float, float]:
+def logarithmic_range(
+    levels: Iterable[tuple[float, float]], min_decades: int = 0
+) -> tuple[float, float]:
     """Return the range of logarithmic axes: from a decade below the smallest to the peak.
 
     Args:
         levels: Peak and RMS of each curve.
+        min_decades: Decades below the highest peak that are shown at least.
     """
     above_rounding = [level for level in levels if level[0] > ROUNDING]
     highest = max((peak for peak, _ in above_rounding), default=1e-3)
     lowest = min((0.5 * level for _, level in above_rounding), default=1e-4)
+    lowest = min(lowest, highest / 10.0**min_decades)
     bottom = 10.0 ** math.floor(math.log10(max(lowest, highest / 10.0**DECADES)))
     return bottom, max(1.4 * highest, 10.0 * bottom)
 

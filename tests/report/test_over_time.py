@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simbridge.report.drawing import drawing_style
-from simbridge.report.over_time import errors_over_time
+from simbridge.report.over_time import errors_over_time, logarithmic_range
 
 
 def test_negligible_rotation_is_not_drawn(measured):
@@ -34,3 +34,12 @@ def test_the_legend_names_a_drawn_worst_sample(measured):
 
     assert "worst sample" not in {entry.name for entry in exact_entries}
     assert "worst sample" in {entry.name for entry in entries}
+
+
+def test_curves_of_one_level_are_seen_whole():
+    levels = [(4.5, 2.9), (4.0, 2.5)]
+
+    bottom, top = logarithmic_range(levels, min_decades=3)
+
+    assert bottom == 1e-3
+    assert top > 4.5

@@ -259,6 +259,15 @@ def test_printed_report_explains_its_axes(open_page):
     assert page.get_by_text("A limit outside the plotted range is stated").is_visible()
 
 
+@pytest.mark.parametrize("content", ["#delay table", "#contour svg"])
+def test_folded_sections_of_a_comparison_are_printed(open_page, content):
+    page = open_page("compare")
+
+    page.emulate_media(media="print")
+
+    assert page.locator(content).first.is_visible()
+
+
 @pytest.mark.parametrize(
     ("count", "reference"),
     [(5, "none"), (15, "none"), (16, '"The whole table is in compare.html."')],

@@ -213,6 +213,17 @@ def test_comparison_has_every_drawing(opened):
         assert len(visible(page.locator(f"{section} svg"))) == count
 
 
+@pytest.mark.parametrize("section", ["delay", "metrics", "contour", "settings"])
+def test_comparison_folds_what_is_not_its_first_answer(opened, section):
+    # Another page than the one that tests unfold.
+    page = opened("compare", java_script_enabled=False).page
+    content = page.locator(f"#{section} :is(.numbers, .chart, p)").first
+
+    assert not content.is_visible()
+    page.locator(f"#{section} summary").click()
+    assert content.is_visible()
+
+
 def test_pointer_shows_every_curve(opened):
     page = opened("report").page
     box = scroll_to(page.locator("#time .canvas"))
