@@ -8,6 +8,7 @@ import statistics
 import numpy as np
 from matplotlib.ticker import LogLocator
 
+from simbridge.quoting import shorten
 from simbridge.report.drawing import Drawing
 from simbridge.report.palette import REFERENCE, RUNS
 from simbridge.report.rendering import CaptionedDrawing
@@ -29,7 +30,9 @@ CHARACTER_WIDTH = 6.5
 # Empty space beside the names of the categories, pixels.
 NAME_MARGIN = 24.0
 # Largest width of the names of the categories with that space, pixels.
-MAX_NAME_WIDTH = 220
+MAX_NAME_WIDTH = 240
+# A value in the name of a category is not cut to less than so many characters.
+MIN_VALUE_LENGTH = 7
 # Height of the band over which the points of a category are spread, in rows.
 SPREAD = 0.28
 # Half the height of the bar that marks a median, in rows.
@@ -77,7 +80,8 @@ def draw_categories(points: RankedPoints) -> CaptionedDrawing:
         # Numbers beside each other need more room than numbers above each other.
         axes.xaxis.set_major_locator(LogLocator(numticks=MAX_DECADES))
     axes.set_xlim(widen_limits(axes.get_xlim()))
-    shown_names = [_shorten_name(names[family], name_width) for family in shown]
+    max_length = math.floor((name_width - NAME_MARGIN) / CHARACTER_WIDTH)
+    shown_names = [_shorten_name(family, max_length) for family in shown]
     axes.set_yticks(range(len(shown)), shown_names)
     # The first row is on top.
     axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -105,7 +109,14 @@ def _spread_points(count: int) -> Array:
     return np.asarray(SPREAD * (lanes - lanes.mean()) / extent)
 
 
-def _shorten_name(name: str, width: float) -> str:
-    """Return a name that fits a width, pixels; its end is kept, which tells similar names apart."""
-    max_length = math.floor((width - NAME_MARGIN) / CHARACTER_WIDTH)
-    return name if len(name) <= max_length else f"…{name[1 - max_length :]}"
+def _shorten_name(family: tuple[str, ...], max_length: int) -> str:
+    """Return the name of a family of points, cut to a number of characters.
+
+    Its longest values lose their middles, so that each value remains, and tells families apart.
+    """
+    name = category_name(family)
+    for value_length in range(max_length, MIN_VALUE_LENGTH - 1, -1):
+        if len(name) <= max_length:
+            break
+        name = category_name(tuple(shorten(value, value_length) for value in family))
+    return shorten(name, max_length)

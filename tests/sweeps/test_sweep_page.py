@@ -104,6 +104,27 @@ def test_every_point_is_drawn_by_category(count):
     assert all(f">{name}</text>" in page for name in solvers)
 
 
+def test_long_categories_keep_every_value():
+    robots = ("ur5e", "ur10")
+    solvers = ("damped-least-squares", "selectively-damped-least-squares")
+    rows = made_rows(
+        lambda robot, solver, feedforward: 1.0,
+        robot=robots,
+        solver=solvers,
+        feedforward=("off", "on"),
+    )
+
+    page = sweep_page(rows, "mine")
+
+    drawing = re.search(
+        r'aria-label="[^"]* by robot, solver, feedforward.*?</svg>', page, re.DOTALL
+    )
+    names = re.findall(r">([^<]*, (?:off|on))</text>", drawing[0])
+    assert len(set(names)) == len(rows)
+    assert {name.split(", ")[0] for name in names} == set(robots)
+    assert "ur5e, damped-least-squares, off" in names
+
+
 def test_categories_beside_a_number_have_their_own_figure():
     rows = made_rows(
         lambda kp, solver: 10.0 / kp, kp=(5, 10), solver=[f"solver_{n}" for n in range(9)]
