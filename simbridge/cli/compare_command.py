@@ -49,6 +49,8 @@ SHORT_NAMES = {
 }
 # Runs side by side in a table of metrics in the terminal; more runs get further tables.
 RUNS_PER_TABLE = 3
+# With more runs, the table of time per step and joint motion needs --verbose.
+MAX_RUNS_WITH_MOTION = 2
 
 
 def compare(flags: CompareFlags) -> int:
@@ -161,7 +163,8 @@ def _show_runs(comparison: Comparison, page: Path, *, verbose: bool) -> None:
     say(console, comparison_extrapolation(comparison))
 
     console.print(_error_table(comparison))
-    console.print(_motion_table(comparison))
+    if verbose or len(comparison.runs) <= MAX_RUNS_WITH_MOTION:
+        console.print(_motion_table(comparison))
     _show_predictions(console, comparison)
     if verbose:
         _show_more(console, comparison)

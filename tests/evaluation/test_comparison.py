@@ -269,6 +269,16 @@ def test_the_result_is_a_dozen_lines(cli, line_run, other_solver, tmp_path, monk
     assert max(len(line) for line in lines if not line.startswith("Page:")) <= width
 
 
+def test_motion_of_three_runs_is_for_verbose(cli, line_run, same, other_solver, tmp_path):
+    runs = (line_run, same, other_solver)
+
+    short = cli("compare", *runs, "--out", tmp_path)
+    long = cli("compare", *runs, "--out", tmp_path, "--verbose")
+
+    assert "jerk" not in short.out
+    assert "jerk" in long.out
+
+
 def test_figures_of_runs_are_written(cli, line_run, other_solver, tmp_path):
     folder = tmp_path / "figures"
 
