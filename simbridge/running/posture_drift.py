@@ -49,11 +49,10 @@ def posture_note(solver: Solver, plan: Plan) -> str:
         return ""
     shown = f"{millimetres(drift)} mm" if robot.prismatic[joint] else f"{degrees(drift)}°"
     return (
-        f"The arm is redundant ({robot.n} joints for {rows} task coordinates), and {solver.name} "
-        f"does not hold its posture: at the end of this closed path {robot.joint_names[joint]} is "
-        f"{shown} from where it began, and every repetition moves it further. To return to one "
-        "posture, use --solver damped-least-squares --solver.stiffness 0.1, or --solver "
-        "constrained."
+        f"The arm is redundant ({robot.n} joints for {rows} task coordinates): this closed path "
+        f"leaves {robot.joint_names[joint]} {shown} from where it began, and every repetition "
+        "moves it further. To return to one posture, use --solver damped-least-squares "
+        "--solver.stiffness 0.1, or --solver constrained."
     )
 
 
