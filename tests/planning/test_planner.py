@@ -118,7 +118,7 @@ def test_the_first_target_out_of_reach_is_named(through):
     assert crossing < error.time <= crossing + PERIOD + 1e-5
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
     assert f"{error.time:.3f} s" in str(error)
-    assert f"stays {millimetres(error.distance)} mm" in str(error)
+    assert f"closest reachable pose is {millimetres(error.distance)} mm" in str(error)
 
     # The first is only just past the edge; how far the motion goes beyond it is reported, too.
     beyond = re.search(r"farthest is sample 1, (\d+\.?\d*) mm", str(error))
