@@ -55,7 +55,7 @@ def test_the_line_past_the_edge_is_refused(cli, robot):
         prepare("past_the_edge", robot=robot)
     # The first missed target is just past the edge; its distance is not shown as zero.
     assert 0.0 < caught.value.distance < 0.01
-    assert "stays 0.0 mm" not in str(caught.value)
+    assert "pose is 0.0 mm" not in str(caught.value)
     assert "the farthest is" in str(caught.value)
     assert cli("check", "past_the_edge", "--robot", robot).status == 2
 
