@@ -232,7 +232,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if survey.state is None:
         return unknown("model", tables.RTDE)
 
-    # CB3 and e-Series share type numbers, which the version of the software tells apart. Some
+    # The CB3 and e-Series use the same type numbers; the software version tells them apart. Some
     # models, such as UR5e and UR7e, have the same number: then both are possible.
     models = models_of_type(survey.arm.robot_type, survey.state.version[0])
     if not models:

@@ -138,7 +138,7 @@ class RunDifferences:
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """What a sentence calls each run, after it has named the settings that differ."""
+        """The names of the runs in a sentence that has named the settings that differ."""
         if not self._is_one_setting:
             return self.labels
 
@@ -173,8 +173,8 @@ def find_differences(
 
     Args:
         tables: The content of each run's settings.toml.
-        run_names: Names of the runs, no two of them the same. Runs that neither a user's label nor
-            a setting tells apart are labelled by them.
+        run_names: Names of the runs, no two of them the same. They label the
+            runs that neither a user's label nor a setting distinguishes.
     """
     by_run = [dict(flatten(settings)) for settings in tables]
     # All names of settings once, the most important first.

@@ -109,7 +109,7 @@ class ReadingProcess:
             # If the child has ended, its pipe is broken: then there is no answer, either.
             with contextlib.suppress(BrokenPipeError):
                 write_frame(process.stdin, request)
-            # Before its content, an answer has one byte that tells how it went.
+            # The first byte of an answer says whether reading succeeded.
             answer = read_frame(process.stdout, self._limits.output + 1)
             # Without an answer the child has ended, or is ended by the timer.
             status = process.wait() if answer is None else 0

@@ -312,11 +312,11 @@ def _finish_advice(path: Path) -> str:
 
 
 class EndedArm(Protocol):
-    """What is read of a backend, or of the driver of a session, after its end."""
+    """A backend, or the driver of a session, as it is read after its end."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """See `Backend.capabilities`."""
         ...
 
     @property

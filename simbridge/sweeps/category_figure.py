@@ -112,7 +112,8 @@ def _spread_points(count: int) -> Array:
 def _shorten_name(family: tuple[str, ...], max_length: int) -> str:
     """Return the name of a family of points, cut to a number of characters.
 
-    Its longest values lose their middles, so that each value remains, and tells families apart.
+    The middle of its longest values is cut out, so that some of each value remains to tell families
+    apart.
     """
     name = category_name(family)
     for value_length in range(max_length, MIN_VALUE_LENGTH - 1, -1):

@@ -70,7 +70,7 @@ class Parameter:
 
     @property
     def can_be_drawn(self) -> bool:
-        """Whether a single number is a value, so that values can be drawn from a range."""
+        """True if one number is a valid value, so that values can be drawn from a range."""
         # Most solver settings with several numbers also accept one for all: solver.kp=50.
         accepts_one_number = self.kind == "numbers" and self.name.startswith(SOLVER)
         return self.kind in ("number", "whole number") or accepts_one_number
