@@ -173,7 +173,7 @@ def test_a_session_engages_after_a_solvers_fault(failed_session):
 
 @pytest.fixture(scope="module")
 def stuck_session(tmp_path_factory):
-    """Two statuses of a session whose solver hangs: as it begins to hold, and at its end.
+    """Two statuses of a session whose solver hangs: as it waits for it, and at its end.
 
     The solver is ended after 0.8 s. On a busy computer this process, too, may stand still for so
     long: then it tries again.
@@ -182,23 +182,25 @@ def stuck_session(tmp_path_factory):
     with session_with("hangs", out, report=False) as session:
         for _ in range(TRIES):
             session.engage()
-            holding = drive_until(session, lambda status: is_holding(status) or has_error(status))
+            waiting = drive_until(
+                session, lambda status: waits_for_solver(status) or has_error(status)
+            )
             ended = drive_until(session, has_error)
-            if is_holding(holding):
+            if waits_for_solver(waiting):
                 break
-    return holding, ended
+    return waiting, ended
 
 
-def is_holding(status):
-    """Return whether the arm holds its position."""
-    return status.state == "holding"
+def waits_for_solver(status):
+    """Return whether the arm holds because of its solver: not of a loop that is given no core."""
+    return status.state == "holding" and status.causes[0].kind == "solver"
 
 
 def test_a_stuck_solver_is_first_a_cause(stuck_session):
-    holding, _ = stuck_session
+    waiting, _ = stuck_session
 
-    assert holding.causes[0].kind == "solver"
-    assert holding.error is None
+    assert waits_for_solver(waiting)
+    assert waiting.error is None
 
 
 def test_a_solver_that_stays_stuck_ends_with_a_stale_state(stuck_session):
