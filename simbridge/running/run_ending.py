@@ -21,7 +21,12 @@ from simbridge.quoting import shell_quoted
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import ToleranceRecord
 from simbridge.report import write_report
-from simbridge.running.signals import defer_signals, describe_signal, signal_number
+from simbridge.running.signals import (
+    defer_signals,
+    describe_signal,
+    is_interrupt,
+    signal_number,
+)
 
 AT_REST = "The arm is at rest."
 
@@ -107,7 +112,7 @@ def describe_rest(ending: Ending | None) -> str:
     return AT_REST
 
 
-def reportable_error(error: Exception, subject: str) -> SimbridgeError:
+def reportable_error(error: BaseException, subject: str) -> SimbridgeError:
     """Return the error that says what ended a run or session.
 
     It can carry what is known of the end.
@@ -119,28 +124,90 @@ def reportable_error(error: Exception, subject: str) -> SimbridgeError:
     """
     if isinstance(error, SimbridgeError):
         return error
-    unforeseen = UnforeseenError(subject, f"{type(error).__name__}: {error}".rstrip(": "))
+    unforeseen = UnforeseenError(subject, _name_and_message(error))
     unforeseen.cause = cause_of(error, None)
     return unforeseen
 
 
-def attach_end(error: SimbridgeError, ending: Ending | None, directory: RunDirectory) -> None:
-    """Attach to an error whether the arm is at rest, and where what was recorded is.
-
-    Both are printed after the error.
-
-    Args:
-        error: The error that ended the run.
-        ending: What was seen of the end; None if nothing had been sent.
-        directory: The run's directory.
-    """
-    error.aftermath = describe_rest(ending)
-    error.run_directory = directory.path
+def _name_and_message(error: BaseException) -> str:
+    """Describe an error as in "ConnectionLost: Lost the controller"."""
+    return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def add_aftermath(error: SimbridgeError, sentence: str) -> None:
     """Add a sentence to what is printed after an error."""
     error.aftermath = f"{error.aftermath} {sentence}".lstrip()
+
+
+class EarlyEnd(NamedTuple):
+    """Tells what ended a run or session before it was complete.
+
+    Attributes:
+        error: The error that ended it, the evidence of summary.json.
+        outcome: What ended it, as text for summary.json.
+        reported: The error to raise. It says where what was recorded is and, here or in its
+            message, whether the arm is at rest.
+    """
+
+    error: BaseException
+    outcome: str
+    reported: SimbridgeError
+
+
+def explain_early_end(
+    error: BaseException,
+    ending: Ending | None,
+    directory: RunDirectory | None,
+    *,
+    subject: str,
+    before: BaseException | None = None,
+) -> EarlyEnd:
+    """Tell what ended a run or session early, and attach to its error what is known of the end.
+
+    Args:
+        error: The error or signal that left it.
+        ending: What was seen of the end; None if nothing had been sent.
+        directory: The directory of what was recorded; None if nothing was.
+        subject: "run" or "session".
+        before: The error that had ended it when the signal came; None if the signal ended it.
+    """
+    if is_interrupt(error):
+        end = _explain_signal(error, before, ending, subject)
+    else:
+        reported = reportable_error(error, subject)
+        reported.aftermath = describe_rest(ending)
+        end = EarlyEnd(error, _name_and_message(error), reported)
+
+    if directory is not None:
+        end.reported.run_directory = directory.path
+    return end
+
+
+def _explain_signal(
+    signal: KeyboardInterrupt,
+    before: BaseException | None,
+    ending: Ending | None,
+    subject: str,
+) -> EarlyEnd:
+    """Tell apart a signal that ended a run, a stop by the controller after it, and an error before.
+
+    See `explain_early_end`.
+    """
+    what_came = describe_signal(signal)
+    sentences = f"The {subject} was {what_came}."
+    outcome: str = cause_of(signal, None)
+
+    if before is None:
+        stop = stop_at_the_end(ending, sentences)
+        if stop is not None:
+            return EarlyEnd(stop, _name_and_message(stop), stop)
+    else:
+        sentences = f"{before} Then it was {what_came}."
+        outcome = _name_and_message(before)
+
+    interrupted = Interrupted(f"{sentences} {describe_rest(ending)}", signal_number(signal))
+    interrupted.cause = cause_of(before or signal, ending)
+    return EarlyEnd(before or signal, outcome, interrupted)
 
 
 @contextlib.contextmanager
@@ -168,67 +235,24 @@ def record_early_end(
         yield
     except Interrupted:
         raise
-    except KeyboardInterrupt as error:
-        end = _end_by_signal(error, arm.ending)
-        _record_end_and_directory(end, unfinished(), tolerance, arm=arm)
-        raise end.reported from None
-    except Exception as error:
-        end = _end_by_error(error, arm.ending)
-        _record_end_and_directory(end, unfinished(), tolerance, arm=arm)
+    except (KeyboardInterrupt, Exception) as error:
+        directory = unfinished()
+        before = _error_before(error) if is_interrupt(error) else None
+        end = explain_early_end(error, arm.ending, directory, subject="run", before=before)
+        _summarize_early_end(end, directory, tolerance, arm=arm)
         if end.reported is error:
             raise
-        raise end.reported from error
+        raise end.reported from (None if is_interrupt(error) else error)
 
 
-class EarlyEnd(NamedTuple):
-    """Tells what ended a run before it was complete.
-
-    Attributes:
-        error: The error that ended it.
-        outcome: What ended it, as text for summary.json.
-        reported: The error to raise.
-    """
-
-    error: BaseException
-    outcome: str
-    reported: SimbridgeError
-
-
-def _end_by_signal(error: KeyboardInterrupt, ending: Ending | None) -> EarlyEnd:
-    """Tell apart a signal that ended a run, a stop by the controller and an error before them.
-
-    Args:
-        error: The signal.
-        ending: What was seen of the end.
-    """
-    before = _error_before(error)
-    if before is None:
-        stop = stop_at_the_end(ending, f"The run was {describe_signal(error)}.")
-        if stop is not None:
-            return EarlyEnd(stop, f"{type(stop).__name__}: {stop}", stop)
-
-    interrupted = explain_interrupt(error, before, ending, subject="run")
-    interrupted.cause = cause_of(before or error, None)
-    if before is None:
-        return EarlyEnd(error, interrupted.cause, interrupted)
-    return EarlyEnd(before, f"{type(before).__name__}: {before}", interrupted)
-
-
-def _end_by_error(error: Exception, ending: Ending | None) -> EarlyEnd:
-    """Choose the error to raise, and attach to it whether the arm is at rest."""
-    reported = reportable_error(error, "run")
-    reported.aftermath = describe_rest(ending)
-    return EarlyEnd(error, f"{type(error).__name__}: {error}", reported)
-
-
-def _record_end_and_directory(
+def _summarize_early_end(
     end: EarlyEnd,
     directory: RunDirectory | None,
     tolerance: tuple[float, float] | None,
     *,
     arm: Backend,
 ) -> None:
-    """Write the summary of a run that ended early, and name its directory in the error.
+    """Write the summary of a run that ended early.
 
     Args:
         end: What ended the run.
@@ -238,7 +262,6 @@ def _record_end_and_directory(
     """
     if directory is None:
         return
-    end.reported.run_directory = directory.path
 
     # Whatever ended the run may also prevent its evaluation: the first error is the one to report.
     try:
@@ -259,29 +282,6 @@ def _error_before(error: BaseException) -> SimbridgeError | None:
     while before is not None and not isinstance(before, SimbridgeError):
         before = before.__context__
     return before
-
-
-def explain_interrupt(
-    error: KeyboardInterrupt,
-    before: BaseException | None,
-    ending: Ending | None,
-    *,
-    subject: str,
-) -> Interrupted:
-    """Return the error for a run that a signal ended, or reached while it was being stopped.
-
-    The caller sets its cause.
-
-    Args:
-        error: The signal.
-        before: The error that had ended the run before; None if the signal ended it.
-        ending: What was seen of the end; None if nothing had been sent.
-        subject: "run" or "session".
-    """
-    sentences = f"The {subject} was {describe_signal(error)}."
-    if before is not None:
-        sentences = f"{before} Then it was {describe_signal(error)}."
-    return Interrupted(f"{sentences} {describe_rest(ending)}", signal_number(error))
 
 
 def explain_interrupted_evaluation(
@@ -346,11 +346,11 @@ def record_end(
     Raises:
         OutputError: The file cannot be written, or the directory was deleted while the run went on.
     """
-    # The evidence: the error, without the colon where it has no message, and what was seen.
+    # The evidence: the error, and what was seen.
     ending = arm.ending
     evidence = []
     if error is not None:
-        evidence.append(f"{type(error).__name__}: {error}".rstrip(": "))
+        evidence.append(_name_and_message(error))
     if ending is not None:
         evidence += ending.evidence
 

@@ -27,11 +27,10 @@ from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
     EndNotVerified,
-    attach_end,
+    explain_early_end,
     explain_interrupted_evaluation,
     finalize,
     record_early_end,
-    reportable_error,
 )
 from simbridge.running.run_recording import record_run
 from simbridge.running.run_samples import PlanSamples, log_facts
@@ -260,8 +259,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: b
     except KeyboardInterrupt as error:
         raise explain_interrupted_evaluation(error, arm, directory.path) from None
     except Exception as error:
-        reported = reportable_error(error, "run")
-        attach_end(reported, ending, directory)
+        reported = explain_early_end(error, ending, directory, subject="run").reported
         if reported is error:
             raise
         raise reported from error

@@ -14,9 +14,9 @@ from typing import Any
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from simbridge.backends.backend import ArmState, cause_of
+from simbridge.backends.backend import ArmState
 from simbridge.backends.signal_shield import shield_from_signals
-from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError
+from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, UnforeseenError
 from simbridge.ik.targets import Target, as_joints
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.run_record import SessionRecord
@@ -26,17 +26,15 @@ from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_ending import (
+    EarlyEnd,
     StoppedAtTheEnd,
-    attach_end,
     describe_rest,
-    explain_interrupt,
-    reportable_error,
+    explain_early_end,
     stop_at_the_end,
 )
 from simbridge.running.run_samples import log_facts
 from simbridge.running.signals import (
     SignalReceived,
-    describe_signal,
     end_on_signals,
     is_interrupt,
     signal_number,
@@ -151,7 +149,7 @@ class LiveSession:
         robot: Robot,
         *,
         record: Callable[[], SessionRecord],
-        finish: Callable[[RunDirectory, BaseException | None, bool], None],
+        finish: Callable[[RunDirectory, EarlyEnd | None, bool], None],
         out: Path | None,
         begins_at: Array,
         report: bool,
@@ -195,8 +193,8 @@ class LiveSession:
         self._raised: BaseException | None = None
         # Whether the session has ended.
         self._ended = False
-        # The error that ended the session early, or stopped the arm last; None if nothing did.
-        self._ended_by: BaseException | None = None
+        # What ended the session early, or stopped the arm last; None if nothing did.
+        self._early_end: EarlyEnd | None = None
 
         # The record; None before the session begins.
         self._record: LiveRecorder | None = None
@@ -268,14 +266,14 @@ class LiveSession:
                 # that the record and the report are always completed.
                 with shield_from_signals():
                     self._end_motion()
-                    self._ended_by = self._ending_error(error)
+                    self._early_end = self._explain_end(error)
                     self._close_record()
                     try:
                         self.before_report()
                     finally:
                         # The summary is written even if the caller's function fails, for example
                         # because its output goes to a closed pipe, or a device cannot be closed.
-                        self._finish(self._directory, self._ended_by, self._report)
+                        self._finish(self._directory, self._early_end, self._report)
             except SignalReceived as signal:
                 # If an earlier signal ended the session, that one is `error`: it is reported below.
                 if error is None:
@@ -291,24 +289,27 @@ class LiveSession:
         if self._thread is not None:
             self._thread.join()
 
-    def _ending_error(self, error: BaseException | None) -> BaseException | None:
-        """Return what ended the session early, or stopped the arm last; None if nothing did.
-
-        The controller may also have stopped it while the session was being ended.
+    def _explain_end(self, error: BaseException | None) -> EarlyEnd | None:
+        """Tell what ended the session early, or stopped the arm last; None if nothing did.
 
         Args:
             error: What left the session's block; None if that was left at its end.
         """
-        asked_to_end = error is None or is_interrupt(error)
         stop = self._failure or self._error
-        if stop is None and asked_to_end:
-            sentence = f"The session was {describe_signal(error)}." if is_interrupt(error) else ""
-            self._error = stop_at_the_end(self._driver.ending, sentence)
-            stop = self._error
+        if error is None:
+            # The controller may also have stopped the arm while the session was being ended.
+            error = stop or stop_at_the_end(self._driver.ending, "")
+            if error is None:
+                return None
 
-        if asked_to_end and stop is not None:
-            return stop
-        return error
+        # An error of the block is what ended the session, whatever had stopped the arm before.
+        before = stop if is_interrupt(error) else None
+        end = explain_early_end(
+            error, self._driver.ending, self._directory, subject="session", before=before
+        )
+        if isinstance(end.error, StoppedAtTheEnd):
+            self._error = end.error
+        return end
 
     def _close_record(self) -> None:
         """Record what is left, and close the files."""
@@ -337,30 +338,21 @@ class LiveSession:
         Args:
             error: What left the session's block; None if that was left at its end.
         """
-        ended_by = self._ended_by
-        ending = self._driver.ending
-
-        # The controller stopped the arm while the session was being ended.
-        if isinstance(ended_by, StoppedAtTheEnd):
-            raise ended_by from None
-
-        # A signal, with the error that had ended the session before it, if there was one.
-        if is_interrupt(error):
-            before = None if ended_by is error else ended_by
-            interrupted = explain_interrupt(error, before, ending, subject="session")
-            interrupted.cause = cause_of(ended_by, ending)
-            interrupted.run_directory = self._directory.path
-            raise interrupted from None
-
-        # An error of the caller's code, which cannot carry the session's end itself.
-        if isinstance(error, Exception) and not isinstance(error, SimbridgeError):
-            unforeseen = reportable_error(error, "session")
-            attach_end(unforeseen, ending, self._directory)
-            raise unforeseen from error
-
-        # The block was left at its end, but the record had failed.
-        if error is None and self._failure is not None:
-            raise self._failure
+        end = self._early_end
+        if end is None or end.reported is error:
+            return
+        # What had stopped the arm was raised then, and the caller has left the block nevertheless.
+        if (
+            error is None
+            and end.error is self._error
+            and not isinstance(end.error, StoppedAtTheEnd)
+        ):
+            return
+        # The program is being ended, as by sys.exit.
+        if error is not None and not isinstance(error, (Exception, KeyboardInterrupt)):
+            return
+        is_foreign = isinstance(end.reported, UnforeseenError)
+        raise end.reported from (end.error if is_foreign else None)
 
     def report(self) -> None:
         """Write summary.json and report.html of a session that was opened with report=False.
@@ -370,7 +362,7 @@ class LiveSession:
         Raises:
             OutputError: A file cannot be written.
         """
-        self._finish(self._directory, self._ended_by, True)
+        self._finish(self._directory, self._early_end, True)
 
     def _clock(self) -> float:
         """Return the time, s, of the host's monotonic clock or of a stepped session's."""

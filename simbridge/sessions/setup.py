@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.backends import SIMULATION, check_live_backend, is_simulated
-from simbridge.backends.backend import Ask, Capabilities, cause_of
-from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.backends.backend import Ask, Capabilities
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.callable_solver import SolverFunction, UserSolver, is_factory
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.parameters import SolverParameters
@@ -45,7 +45,7 @@ from simbridge.recording.run_record import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.arm_and_solver import resolve_arm
-from simbridge.running.run_ending import EndNotVerified, attach_end, finalize, record_end
+from simbridge.running.run_ending import EarlyEnd, EndNotVerified, finalize, record_end
 from simbridge.servo.plant import controller_cycle
 from simbridge.sessions.driver import LiveDriver, driver_for
 from simbridge.sessions.filters import filter_delay
@@ -296,36 +296,27 @@ def _record_live(setup: MotionSetup) -> LiveRecord:
 
 
 def finish_session(
-    driver: LiveDriver, directory: RunDirectory, error: BaseException | None, report: bool
+    driver: LiveDriver, directory: RunDirectory, end: EarlyEnd | None, report: bool
 ) -> None:
     """Write summary.json and report.html of a session that has ended.
 
     Args:
         driver: The driver of the session's loop, which has ended.
         directory: The session's run directory, into which both are written.
-        error: The error that ended it early, or stopped the arm last; None if nothing did.
+        end: What ended it early, or stopped the arm last; None if nothing did.
         report: Whether it is evaluated; otherwise summary.json says only how it ended.
 
     Raises:
         OutputError: A file cannot be written.
         EndNotVerified: The controller was not seen to have ended the motion.
     """
-    ending = driver.ending
-
-    if error is None:
-        outcome = "completed"
-    elif isinstance(error, SimbridgeError):
-        outcome = f"{type(error).__name__}: {error}"
-    else:
-        outcome = cause_of(error, ending)
-
+    outcome = "completed" if end is None else end.outcome
+    error = None if end is None else end.error
     if report:
         finalize(directory, outcome, tolerance=None, arm=driver, error=error)
     else:
         record_end(directory, outcome, driver, error)
 
-    if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
+    ending = driver.ending
+    if end is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)
-    # Attach to the error whether the arm is at rest, and where the record is.
-    if isinstance(error, SimbridgeError):
-        attach_end(error, ending, directory)
