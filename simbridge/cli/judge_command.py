@@ -126,7 +126,7 @@ def _write_page(path: str, examination: Examination, judged: JudgedLog) -> None:
         OutputError: It cannot be written.
     """
     # Matplotlib takes 0.5 s, and most logs are judged without a page.
-    from simbridge.judging.page import judgement_page  # noqa: PLC0415
+    from simbridge.judging.judgement_page import judgement_page  # noqa: PLC0415
 
     write_file(path, judgement_page(examination, judged.findings).encode())
 

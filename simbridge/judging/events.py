@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.judging.log import Clock, Commands, ControllerLog, Signal
-from simbridge.judging.motions import Motion
+from simbridge.judging.logged_motions import Motion
 from simbridge.robot.pose import Array
 from simbridge.ur.tables import RuntimeState, SafetyMode, mode_label
 

@@ -26,12 +26,12 @@ from simbridge.judging.interpolation import interpolate_rows
 from simbridge.judging.kinds import MIN_ROWS, MotionKind, find_kind
 from simbridge.judging.limits import MotionPeaks, find_peaks
 from simbridge.judging.log import ControllerLog, Missing
+from simbridge.judging.logged_motions import Motion, find_motions
 from simbridge.judging.measured_servoj import (
     MeasuredMotion,
     fit_measured_servoj,
     measured_evidence,
 )
-from simbridge.judging.motions import Motion, find_motions
 from simbridge.judging.predictions import Prediction, predict_errors
 from simbridge.judging.servoj_evidence import ServojSignals
 from simbridge.judging.signal_chain import SIGNALS, Signals, at_instants

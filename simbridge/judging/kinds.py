@@ -10,7 +10,7 @@ import numpy as np
 from simbridge.identification.movej import MovejEvidence, find_movej
 from simbridge.judging.freedrive_evidence import FreedriveEvidence, find_freedrive
 from simbridge.judging.log import ControllerLog
-from simbridge.judging.motions import Motion, moving_rows
+from simbridge.judging.logged_motions import Motion, moving_rows
 from simbridge.judging.servoj_evidence import (
     ServojEvidence,
     ServojSignals,

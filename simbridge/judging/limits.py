@@ -9,7 +9,7 @@ import numpy as np
 
 from simbridge.judging.differences import differentiate
 from simbridge.judging.log import ControllerLog
-from simbridge.judging.motions import Motion
+from simbridge.judging.logged_motions import Motion
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

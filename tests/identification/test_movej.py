@@ -11,7 +11,7 @@ from simbridge.identification.data import read_recording_samples
 from simbridge.identification.identification import identify
 from simbridge.identification.movej import find_movej, find_moves
 from simbridge.identification.target_motion import TargetMotion
-from simbridge.judging.motions import find_motions
+from simbridge.judging.logged_motions import find_motions
 from simbridge.judging.read_log import read_log
 from simbridge.robot import load_robot
 from simbridge.servo.law import JointMotion, ServojLaw

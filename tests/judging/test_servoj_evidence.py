@@ -9,7 +9,7 @@ import pytest
 
 from simbridge.judging.kinds import find_kind
 from simbridge.judging.log import Commands, ControllerLog
-from simbridge.judging.motions import find_motions
+from simbridge.judging.logged_motions import find_motions
 from simbridge.judging.servoj_evidence import count_held
 from tests.identification.controller import Sender, recorded
 from tests.judging.logs import CYCLE, START, TRAVEL, make_log

@@ -8,8 +8,8 @@ import numpy as np
 
 from simbridge.experiments.arm import MIN_DEXTERITY, dexterity, within_limits
 from simbridge.experiments.layout import PAPER_SPEED
-from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.stage import Stage, follow, smooth_step
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.text import plain

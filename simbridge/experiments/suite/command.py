@@ -10,7 +10,6 @@ from simbridge.errors import Interrupted, InvalidParameter
 from simbridge.experiments import SolversParameters
 from simbridge.experiments.suite import tables
 from simbridge.experiments.suite.csv_file import write_csv
-from simbridge.experiments.suite.page import PAGE, write_page
 from simbridge.experiments.suite.progress import SuiteProgress
 from simbridge.experiments.suite.results import MotionResult, PoseSetResult, SuiteResults
 from simbridge.experiments.suite.results_file import (
@@ -20,6 +19,7 @@ from simbridge.experiments.suite.results_file import (
     read_results,
     write_results,
 )
+from simbridge.experiments.suite.solvers_page import PAGE, write_page
 from simbridge.experiments.suite.suite import Suite, prepare_suite
 from simbridge.experiments.suite.worse import find_worse
 from simbridge.json_output import print_json

@@ -11,7 +11,7 @@ import numpy as np
 
 from simbridge.experiments.suite.entrants import Entrant
 from simbridge.experiments.suite.faults import FaultLog
-from simbridge.experiments.suite.motion import SuiteMotion
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.experiments.suite.time_limit import CallTimeout, interrupt_after
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.solver import Solver

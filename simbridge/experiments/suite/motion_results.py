@@ -8,8 +8,8 @@ import numpy as np
 
 from simbridge.experiments.suite import measures
 from simbridge.experiments.suite.following import Following
-from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.results import CallTimes, MotionResult
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 

@@ -26,8 +26,8 @@ import pinocchio as pin
 from simbridge.experiments.suite.entrants import Entrant
 from simbridge.experiments.suite.faults import FaultLog
 from simbridge.experiments.suite.following import Heartbeat
-from simbridge.experiments.suite.motion import PoseSet
 from simbridge.experiments.suite.results import Budget, PoseSetResult
+from simbridge.experiments.suite.suite_motion import PoseSet
 from simbridge.experiments.suite.time_limit import CallTimeout, interrupt_after
 from simbridge.ik.solver import Solver
 from simbridge.ik.targets import residual, wrap_into_limits

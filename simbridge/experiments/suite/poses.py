@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simbridge.experiments.arm import dexterity, random_joints
-from simbridge.experiments.suite.motion import PoseSet
+from simbridge.experiments.suite.suite_motion import PoseSet
 from simbridge.ik.reaching import fallback_solver
 from simbridge.robot.kinematics import joint_origins, tool_path
 from simbridge.robot.pose import Array

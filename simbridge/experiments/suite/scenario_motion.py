@@ -6,7 +6,7 @@ import numpy as np
 
 from simbridge.errors import InvalidTrajectory
 from simbridge.experiments.arm import start_posture
-from simbridge.experiments.suite.motion import SuiteMotion
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.robot import Robot

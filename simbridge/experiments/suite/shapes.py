@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.experiments.layout import PAPER_SIDE, PAPER_SPEED
-from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.stage import Stage, attains_all, follow
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.robot.pose import Array
 from simbridge.text import plain
 from simbridge.trajectory import paths

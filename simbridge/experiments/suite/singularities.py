@@ -17,9 +17,9 @@ import numpy as np
 
 from simbridge.experiments.arm import dexterity
 from simbridge.experiments.layout import PAPER_SPEED
-from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.shapes import SIZES
 from simbridge.experiments.suite.stage import Stage, follow
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.postures import movable_directions

@@ -16,7 +16,6 @@ from simbridge.experiments.suite.hand_motions import (
     intended_motion,
     tremor,
 )
-from simbridge.experiments.suite.motion import SuiteMotion
 from simbridge.experiments.suite.shapes import SIZES
 from simbridge.experiments.suite.stage import (
     Stage,
@@ -24,6 +23,7 @@ from simbridge.experiments.suite.stage import (
     smooth_step,
     turn_poses,
 )
+from simbridge.experiments.suite.suite_motion import SuiteMotion
 from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array

@@ -17,9 +17,8 @@ from simbridge.experiments.suite import pose_solving
 from simbridge.experiments.suite.entrants import Entrant, choose_entrants
 from simbridge.experiments.suite.following import Heartbeat, follow_in_turn, warm_up
 from simbridge.experiments.suite.measures import jerk_limit, target_jumps
-from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
+from simbridge.experiments.suite.motion_makers import make_motions
 from simbridge.experiments.suite.motion_results import evaluate_motion
-from simbridge.experiments.suite.motions import make_motions
 from simbridge.experiments.suite.results import (
     ArmFacts,
     Budget,
@@ -30,6 +29,7 @@ from simbridge.experiments.suite.results import (
     SuiteResults,
 )
 from simbridge.experiments.suite.scenario_motion import make_scenario_motion
+from simbridge.experiments.suite.suite_motion import PoseSet, SuiteMotion
 from simbridge.robot.robot import Robot
 
 # Number of times that every solver follows a motion.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments.suite import suite
-from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
+from simbridge.experiments.suite.suite_motion import PoseSet, SuiteMotion
 from simbridge.robot.kinematics import tool_path
 
 SOLVERS = Path(__file__).with_name("faulty_solvers.py")

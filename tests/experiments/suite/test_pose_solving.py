@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from simbridge.experiments.suite.entrants import Entrant
-from simbridge.experiments.suite.motion import PoseSet
 from simbridge.experiments.suite.pose_solving import UNMOVED_CALLS, solve_in_turn
 from simbridge.experiments.suite.results import Budget
+from simbridge.experiments.suite.suite_motion import PoseSet
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simbridge.experiments.arm import dexterity, within_limits
-from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
-from simbridge.experiments.suite.motions import make_motions
+from simbridge.experiments.suite.motion_makers import make_motions
+from simbridge.experiments.suite.suite_motion import PoseSet, SuiteMotion
 from simbridge.robot import load_robot
 from tests.experiments.pinocchio_following import TOLERANCE, follow
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge.judging.motions import find_motions
+from simbridge.judging.logged_motions import find_motions
 from tests.judging.logs import CYCLE, START, make_log, movej_and_back, rest
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from simbridge.experiments.suite.answers import find_answers
-from simbridge.experiments.suite.page import solvers_page
 from simbridge.experiments.suite.results import (
     AbsentSolver,
     CallFault,
@@ -13,6 +12,7 @@ from simbridge.experiments.suite.results import (
     MotionResult,
     SuiteResults,
 )
+from simbridge.experiments.suite.solvers_page import solvers_page
 from tests.experiments.suite.made_up_results import (
     OWN,
     RIVAL,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments.suite.boundaries import make_boundary_motions
-from simbridge.experiments.suite.motion import PoseSet, SuiteMotion
 from simbridge.experiments.suite.poses import make_pose_sets
 from simbridge.experiments.suite.shapes import make_shapes
 from simbridge.experiments.suite.singularities import make_singular_lines
 from simbridge.experiments.suite.stage import set_stage
 from simbridge.experiments.suite.streams import make_streams
+from simbridge.experiments.suite.suite_motion import PoseSet, SuiteMotion
 from simbridge.robot.robot import Robot
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simbridge.judging.judgement import examine
+from simbridge.judging.judgement_page import judgement_page
 from simbridge.judging.log import Missing
-from simbridge.judging.page import judgement_page
 from simbridge.judging.wording import headline
 from tests.judging.logs import START, make_log, movej_and_back, rest
 
