@@ -17,6 +17,8 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.postures import movable_directions
 
+pytestmark = pytest.mark.shares_setup
+
 WORLD = pin.LOCAL_WORLD_ALIGNED
 LOCAL = pin.LOCAL
 # Of each task the rows: in which axes, and which of the six.
@@ -28,11 +30,12 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def late_run(tmp_path_factory, run_without_page):
+def late_run(tmp_path_factory, run_without_page, short):
     """A planar arm that trails its setpoints by some 0.2 s."""
     out = tmp_path_factory.mktemp("planar") / "late"
     lag = ["--servo-gain", "500", "--servo-lookahead", "0.2"]
-    assert run_without_page("circle", "--robot", "planar3r", *lag, "--out", out) == 0
+    arm = ["--robot", "planar3r"]
+    assert run_without_page(short["circle"], *arm, *lag, "--out", out) == 0
     return out
 
 

@@ -69,16 +69,22 @@ def test_the_reference_is_the_tools_pose_at_them(recording, options):
     assert np.array_equal(plan.targets, tool_path(ROBOT, plan.solution))
 
 
+def run_and_print(path, column, out):
+    """Run recorded joints, and return the directory and what was printed."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main(["run", str(path), "--from", column, *COARSE, "--out", str(out)]) == 0
+    return out, printed.getvalue()
+
+
 @pytest.fixture(scope="module")
-def recorded_run(recording, run_without_page, tmp_path_factory):
-    """The directory of a run of the recording."""
-    out = tmp_path_factory.mktemp("run") / "first"
-    assert run_without_page(recording, "--from", "actual_q", *COARSE, "--out", out) == 0
-    return out
+def recorded_run(recording, tmp_path_factory):
+    """A run of the recording: its directory, and what it printed."""
+    return run_and_print(recording, "actual_q", tmp_path_factory.mktemp("run") / "first")
 
 
 def test_the_solvers_error_is_zero(recorded_run):
-    summary = json.loads((recorded_run / "summary.json").read_text())
+    run, _ = recorded_run
+    summary = json.loads((run / "summary.json").read_text())
 
     assert summary["solver_error"]["position_m"]["max"] == 0.0
 
@@ -146,12 +152,13 @@ def test_a_motion_too_fast_is_limited(recording):
 
 @pytest.mark.usefixtures("without_pages")
 def test_the_plan_is_replayed(cli, recording, recorded_run, tmp_path):
+    first, _ = recorded_run
     command = ["run", recording, "--from", "actual_q", *COARSE]
 
-    again = cli(*command, "--plan", recorded_run, "--out", tmp_path / "again")
+    again = cli(*command, "--plan", first, "--out", tmp_path / "again")
 
     assert again.status == 0
-    plans = [np.load(run / "plan.npz") for run in (recorded_run, tmp_path / "again")]
+    plans = [np.load(run / "plan.npz") for run in (first, tmp_path / "again")]
     assert np.array_equal(plans[0]["setpoints"], plans[1]["setpoints"])
 
 
@@ -184,18 +191,8 @@ def test_inspect_measures_the_tools_path(cli, table):
     assert facts["reach"]["share"] == 1.0
 
 
-@pytest.fixture(scope="module")
-def table_run(table, tmp_path_factory):
-    """A run of the table's joints, named by the flag: its directory, and what it printed."""
-    out = tmp_path_factory.mktemp("run") / "first"
-    command = ["run", str(table), "--from", "joints", *COARSE, "--out", str(out)]
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert main(command) == 0
-    return out, printed.getvalue()
-
-
-def test_nothing_speaks_of_a_solver(table_run):
-    run, printed = table_run
+def test_nothing_speaks_of_a_solver(recorded_run):
+    run, printed = recorded_run
     page = (run / "report.html").read_text()
 
     assert "solver" not in printed
@@ -203,9 +200,16 @@ def test_nothing_speaks_of_a_solver(table_run):
     assert "Error budget: sampling, limiter, plant, delay" in page
 
 
-@pytest.mark.usefixtures("without_pages")
-def test_the_run_keeps_the_choice_of_joints(cli, table, table_run, tmp_path):
-    run, _ = table_run
+def test_the_run_keeps_the_choice_of_joints(recorded_run):
+    run, _ = recorded_run
+
+    assert "--from actual_q" in (run / "report.html").read_text()
+
+
+# By the name of a column in test_the_plan_is_replayed, and in the test above.
+@pytest.mark.soak
+def test_the_choice_of_a_tables_joints_is_kept(cli, table, tmp_path):
+    run, _ = run_and_print(table, "joints", tmp_path / "first")
 
     command = ["run", table, "--from", "joints", *COARSE, "--plan", run]
     again = cli(*command, "--out", tmp_path / "again")

@@ -20,7 +20,7 @@ from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory, write_tum
 
 # None of them looks at a page of a run.
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup]
 
 # A sample each control period of a UR10, s.
 PERIOD = 0.008
@@ -38,24 +38,40 @@ def circle(times) -> np.ndarray:
     return poses
 
 
-@pytest.fixture
-def truth(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("reference")
+
+
+@pytest.fixture(scope="module")
+def truth(folder) -> Path:
     """The true motion, 4 s of it."""
     times = PERIOD * np.arange(501)
-    path = tmp_path / "truth.tum"
+    path = folder / "truth.tum"
     write_tum(path, times, circle(times))
     return path
 
 
-@pytest.fixture
-def noisy(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def noisy(folder) -> Path:
     """Noisy samples of it, from 1 s to 3 s."""
     times = PERIOD * np.arange(125, 376)
     poses = circle(times)
     poses[:, :3] += np.random.default_rng(5).normal(0.0, NOISE, (len(times), 3))
-    path = tmp_path / "noisy.tum"
+    path = folder / "noisy.tum"
     write_tum(path, times, poses)
     return path
+
+
+@pytest.fixture(scope="module")
+def first_run(noisy, truth, folder, run_without_page) -> Path:
+    """The directory of a run of the samples, to which the reference was given by its name alone."""
+    run = folder / "first"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        flags = ("--reference", truth.name, "--on-limits", "limit", "--out", run)
+        assert run_without_page(noisy, *flags) == 0
+    return run
 
 
 def reads(options: dict[str, object], file: Path, robot) -> tuple[Trajectory, Trajectory]:
@@ -65,24 +81,11 @@ def reads(options: dict[str, object], file: Path, robot) -> tuple[Trajectory, Tr
     return plan.trajectory, plan.source_samples
 
 
-def test_evo_confirms_the_noise_of_the_targets(cli, noisy, truth, tmp_path) -> None:
-    answer = cli(
-        "run",
-        noisy,
-        "--reference",
-        truth,
-        "--out",
-        tmp_path / "run",
-        "--on-limits",
-        "limit",
-        "--json",
-    )
-
-    assert answer.status == 0, answer.err
+def test_evo_confirms_the_noise_of_the_targets(first_run, noisy, truth) -> None:
     files = [file_interface.read_tum_trajectory_file(path) for path in (truth, noisy)]
     ape = metrics.APE(metrics.PoseRelation.translation_part)
     ape.process_data(sync.associate_trajectories(*files))
-    sampling = json.loads(answer.out)["sampling_error"]["position_m"]
+    sampling = RunDirectory.open(first_run).summary()["sampling_error"]["position_m"]
     for name, statistic in (("rms", "rmse"), ("mean", "mean"), ("max", "max")):
         evos = ape.get_statistic(metrics.StatisticsType[statistic])
         assert sampling[name] == pytest.approx(evos, abs=1e-9)
@@ -97,28 +100,21 @@ def test_both_files_are_described(cli, noisy, truth) -> None:
     assert "truth.tum was read as 501 poses" in checked.out
 
 
-def test_the_page_repeats_the_run(cli, noisy, truth, tmp_path, monkeypatch) -> None:
-    first = tmp_path / "first"
-    monkeypatch.chdir(tmp_path)
-    cli("run", noisy, "--reference", truth.name, "--out", first, "--on-limits", "limit")
-    command = repeat_command(RunDirectory.open(first).settings(), first) or ""
+def test_the_page_repeats_the_run(first_run, cli, truth, tmp_path, monkeypatch) -> None:
+    command = repeat_command(RunDirectory.open(first_run).settings(), first_run) or ""
 
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path)
     answer = cli(*shlex.split(command)[1:], "--out", tmp_path / "again")
 
     assert f"--reference {truth}" in command
     assert answer.status == 0, answer.err
-    plans = [np.load(run / "plan.npz") for run in (first, tmp_path / "again")]
+    plans = [np.load(run / "plan.npz") for run in (first_run, tmp_path / "again")]
     for name in ("setpoints", "given_poses", "trajectory_poses"):
         np.testing.assert_array_equal(plans[0][name], plans[1][name])
 
 
-def test_a_plan_is_not_replayed_without_it(cli, noisy, truth, tmp_path) -> None:
-    first = tmp_path / "first"
-    cli("run", noisy, "--reference", truth, "--out", first, "--on-limits", "limit")
-
-    refused = cli("check", noisy, "--plan", first)
+def test_a_plan_is_not_replayed_without_it(first_run, cli, noisy) -> None:
+    refused = cli("check", noisy, "--plan", first_run)
 
     assert refused.status == 2
     assert "made for this scenario" in refused.message

@@ -10,13 +10,15 @@ from simbridge.recording.log_reader import read_log
 from simbridge.running.run_setup import prepare
 from tests.stepped_sessions import lines, moved, stepped
 
+pytestmark = pytest.mark.shares_setup
+
 
 @pytest.fixture(scope="module")
 def stalled_session(tmp_path_factory):
     """A session with a near and a far return, and what its user saw: statuses by name."""
     out = tmp_path_factory.mktemp("stall") / "run"
     seen = {}
-    with stepped(out) as session:
+    with stepped(out, report=False) as session:
         session.engage()
         session.wait(0.01)
         begin = session.tool
