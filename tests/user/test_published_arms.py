@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import msgspec
@@ -38,9 +39,12 @@ def test_the_table_names_the_arms_in_robots():
     assert {name for name in robot_files() if name.startswith("ur")} == set(ARMS)
 
 
+loaded = functools.cache(load_robot)
+
+
 @pytest.fixture(params=ARMS)
 def arm(request):
-    return request.param, load_robot(request.param), PUBLISHED[request.param]
+    return request.param, loaded(request.param), PUBLISHED[request.param]
 
 
 def test_link_lengths_and_offsets_are_the_published_ones(arm):

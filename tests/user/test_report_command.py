@@ -9,7 +9,6 @@ from dataclasses import fields
 
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.planning.plan import Plan
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
@@ -31,10 +30,10 @@ def run(line_run, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def judged(line, tmp_path_factory):
+def judged(line, run_without_page, tmp_path_factory):
     """A run with a tolerance that it missed."""
     out = tmp_path_factory.mktemp("run") / "judged"
-    assert main(["run", str(line), "--tolerance", "1e-4", "5", "--out", str(out), "--json"]) == 1
+    assert run_without_page(line, "--tolerance", "1e-4", "5", "--out", out) == 1
     return out
 
 

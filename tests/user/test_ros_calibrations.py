@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError
 from simbridge.recording.kinematics_record import (
     describe_kinematics,
@@ -22,6 +21,7 @@ from simbridge.recording.kinematics_record import (
     summarize_kinematics,
 )
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.settings_list import important_settings
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import (
     calibrate,
@@ -35,6 +35,7 @@ from tests import ros_calibration as ros
 from tests.plain_kernels import plain_kernels
 
 pytestmark = pytest.mark.shares_setup
+SOAK = pytest.mark.soak
 
 TABLE, _ = read_calibration(Path(__file__).parents[1] / "data" / "ur10e_calibration.toml")
 
@@ -87,14 +88,14 @@ def test_the_tool_agrees_with_ross_urdf(folder, name, table, eigen) -> None:
 def test_files_are_converted_to_rounding(folder, name, seed) -> None:
     # Six free numbers a joint, as a URDF allows: not only what ur_calibration writes.
     rng = np.random.default_rng(seed)
-    nominal = ros.rows_of(nominal_dh(load_robot(name)))
-    rows = nominal + rng.uniform(-1e-3, 1e-3, (6, 6))
+    robot = load_robot(name)
+    rows = ros.rows_of(nominal_dh(robot)) + rng.uniform(-1e-3, 1e-3, (6, 6))
     q = configurations(20, seed)
 
-    arm = with_kinematics(load_robot(name), ros.write(folder / "any.yaml", rows))
+    arm = with_kinematics(robot, ros.write(folder / "any.yaml", rows))
 
     assert max(difference(arm, ros.urdf_tools(rows, q), q)) < 1e-13
-    assert max(found.distance for found in deviations(load_robot(name), arm)) < 5e-3
+    assert max(found.distance for found in deviations(robot, arm)) < 5e-3
 
 
 def test_tool_and_mounting_of_the_arm_are_kept(folder, ur10e) -> None:
@@ -155,7 +156,13 @@ def test_a_calibration_does_not_equal_nominal(tmp_path, ur10e) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "chosen"), [("ur10e", "ur10"), ("ur3e", "ur3"), ("ur3", "ur3e"), ("ur5", "ur5e")]
+    ("own", "chosen"),
+    [
+        ("ur10e", "ur10"),
+        pytest.param("ur3e", "ur3", marks=SOAK),
+        ("ur3", "ur3e"),
+        pytest.param("ur5", "ur5e", marks=SOAK),
+    ],
 )
 def test_another_models_file_is_refused(tmp_path, own, chosen) -> None:
     file = ros.write(tmp_path / "arm.yaml", ros.rows_of(ros.deltas(own, 4)))
@@ -173,10 +180,10 @@ def test_another_models_file_is_refused(tmp_path, own, chosen) -> None:
         (2, 0, 0.6),
         (3, 2, 400.0),
         (1, 3, 0.0),
-        (4, 3, -1.57),
-        (2, 3, np.pi / 2),
-        (5, 4, 0.0),
-        (0, 4, 0.5),
+        pytest.param(4, 3, -1.57, marks=SOAK),
+        pytest.param(2, 3, np.pi / 2, marks=SOAK),
+        pytest.param(5, 4, 0.0, marks=SOAK),
+        pytest.param(0, 4, 0.5, marks=SOAK),
     ],
 )
 def test_a_chain_of_no_arm_is_refused(tmp_path, ur10e, link, field, value) -> None:
@@ -200,13 +207,13 @@ def test_atan_for_atan2_gives_no_plausible_chain(tmp_path, ur10e) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, line):
+def run(tmp_path_factory, run_without_page, line):
     """The directory of a run in PyBullet with a file of ROS."""
     where = tmp_path_factory.mktemp("ros_run")
     file = ros.write(where / "my_robot_calibration.yaml", ros.rows_of(TABLE))
     arm = ["--robot", "ur10e", "--kinematics", str(file), "--period", "0.008"]
     with plain_kernels():
-        assert main(["run", str(line), *arm, "--out", str(where / "run"), "--json"]) == 0
+        assert run_without_page(line, *arm, "--out", where / "run") == 0
     return where / "run"
 
 
@@ -226,7 +233,7 @@ def test_hash_and_source_are_shown_everywhere(run, cli, line) -> None:
         "controller_difference": None,
     }
     assert recorded.settings().kinematics.ros.hash == HASH
-    assert HASH in (run / "report.html").read_text(encoding="utf-8")
+    assert HASH in dict(important_settings(recorded.settings(), 1))["Kinematics"]
 
     check = ("check", line, "--robot", "ur10e", "--kinematics", file, "--period", "0.008")
     words = f"calibrated for this arm (my_robot_calibration.yaml, {HASH})"

@@ -74,6 +74,7 @@ def test_run_solves_a_sessions_inputs_again(cli: Any, session: Path, tmp_path: P
     assert second["from_the_first"]["position_m"]["rms"] < 1e-3
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_a_sessions_plan_is_run(cli: Any, session: Path, tmp_path: Path) -> None:
     answer = cli("run", session, "--plan", session, "--out", tmp_path / "replay")
 

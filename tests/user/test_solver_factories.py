@@ -122,8 +122,7 @@ def test_repeats_of_a_factorys_run_share_its_plan(cli, module, line):
     assert simbridge.Evaluation.of("both/02").settings.solver.name == f"{module}:make"
 
 
-# In a process of its own: it loads the factory, simulates, evaluates and keeps the run.
-def test_a_sweep_takes_a_factory_and_keeps_its_name(cli, module, line):
+def test_a_sweep_takes_a_factory_and_keeps_its_name(cli, module, line, at_once):
     answer = cli(
         "sweep", line, "--grid", f"solver={module}:make", "--keep", "all",
         "--jobs", 1, "--out", "sweep", "--json",
@@ -143,7 +142,7 @@ def kept_runs(sweep):
 def test_a_session_takes_a_factory(module, tmp_path, by_name):
     solver = f"{module}:make" if by_name else function(module, "make")
     with simbridge.live(
-        robot="ur5e", solver=solver, realtime=False, out=tmp_path / "run"
+        robot="ur5", solver=solver, realtime=False, report=False, out=tmp_path / "run"
     ) as session:
         session.engage()
         begin = session.tool.translation

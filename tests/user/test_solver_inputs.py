@@ -41,7 +41,9 @@ def made(name, **settings):
 
 
 @pytest.fixture(params=[*SOLVERS, "released", "function"])
-def solver(request):
+def solver(request, monkeypatch):
+    # The function attains no target, however often it is called.
+    monkeypatch.setattr("simbridge.ik.callable_solver.MAX_CALLS", 20)
     return made(request.param)
 
 

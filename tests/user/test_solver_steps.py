@@ -13,6 +13,7 @@ from simbridge.ik.jacobian_transpose import best_length_step, constant_length_st
 from simbridge.ik.pseudoinverse import pseudoinverse_step
 from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.step_cases import EIGENVALUES, any_case, cases, close, constrained_step, damped
+from tests.properties import few_examples
 
 
 @given(any_case, EIGENVALUES)
@@ -29,6 +30,7 @@ def test_the_pull_towards_a_posture_adds_up(case, damping):
         )
 
 
+@few_examples(25, soak=1000)
 @given(cases(scales=(-60, 60)), st.sampled_from([0.0, 1e-12, 1.0]), st.floats(-30, 30))
 def test_no_step_gives_nan(case, damping, size):
     ones = np.ones(case.n)

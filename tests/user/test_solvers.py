@@ -119,7 +119,7 @@ def test_a_scenarios_settings_are_its_solvers():
 def test_a_position_task_ignores_rotation(cli, line, tmp_path):
     stiff = "--solver.task position --solver.stiffness 0.001 --solver.bias 0.2 -1.3 1.9 -2.5 -1.2 0"
     flags = ["--solver", "damped-least-squares", *stiff.split()]
-    flags += ["--servo", "ideal", "--tolerance", 1, 0.5]
+    flags += ["--servo", "ideal", "--period", 0.04, "--tolerance", 1, 0.5]
 
     answer = cli("run", line, *flags, "--out", tmp_path / "run", "--json")
 

@@ -13,13 +13,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "solvers.md"
 pytestmark = pytest.mark.slow
 
 
-def test_the_solver_of_the_page_takes_part(cli, tmp_path, monkeypatch):
+def test_the_solver_of_the_page_takes_part(cli, line, short_suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (source,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     Path("my_ik.py").write_text(source)
-    compared = ("--solver", "closed-form", "./my_ik.py:step", "--motion", "figure_eight")
+    solvers = ("--solver", "closed-form", "./my_ik.py:step")
+    motion = ("--scenario", line, "--motion", line)
 
-    answer = cli("experiment", "solvers", *compared, "--motion-time", 60, "--out", "mine")
+    answer = cli("experiment", "solvers", *solvers, *motion, "--motion-time", 60, "--out", "mine")
 
     assert answer.status == 0, answer.err
     results = json.loads(Path("mine", "results.json").read_text())

@@ -59,7 +59,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
 
 
 @pytest.mark.slow
-@few_examples(6)
+@few_examples(4, soak=120)
 @given(
     changes=st.dictionaries(
         st.integers(20, 500),
@@ -107,7 +107,7 @@ def test_commands_that_come_late_do_not_bend_the_path():
 
 @pytest.mark.slow
 @FEEDFORWARD
-@few_examples(10, soak=600)
+@few_examples(7, soak=600)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
 def test_a_stop_brakes_within_the_acceleration_limit(feedforward, slots, amplitude, lag):
     bench = obedient_bench(lag=lag)

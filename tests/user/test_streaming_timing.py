@@ -79,7 +79,7 @@ def test_a_controller_that_never_sends_a_state_is_stale():
 
 @PERIODS
 def test_after_a_standstill_the_plan_ramps_up(period):
-    plan = glide(round(3.0 / period), period=period)
+    plan = glide(round(2.0 / period), period=period)
     bench = Bench(period, freezes={round(1.0 / period): FORGET_S + 0.05})
 
     bench.run(PlanReplay(plan))
@@ -98,7 +98,7 @@ def test_after_a_standstill_the_plan_ramps_up(period):
 @PERIODS
 @pytest.mark.parametrize("length", [0.004, 0.01, 0.05, 0.09])
 def test_after_a_standstill_samples_belong_to_the_next_state_again(period, length):
-    plan = glide(round(3.0 / period), period=period)
+    plan = glide(round(1.5 / period), period=period)
     bench = Bench(period, freezes={round(1.0 / period): length})
 
     bench.run(PlanReplay(plan))
@@ -185,7 +185,9 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drift", [5e-5, -5e-5])
-@pytest.mark.parametrize("slots", [10_000, pytest.param(100_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "slots", [3_000, *(pytest.param(n, marks=pytest.mark.soak) for n in (10_000, 100_000))]
+)
 def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
     period = 0.002
     bench = Bench(period, drift=drift)
@@ -194,7 +196,7 @@ def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
 
     ticks = bench.sent_ticks
     assert (np.diff(ticks) == 1).all()
-    # By the end the clocks differ by half a period, or by five.
+    # By the end the clocks differ by 0.15, 0.5 or 5 periods.
     drifted = bench.sent_at - bench.sent_at[0] - (ticks - ticks[0]) * period
     assert abs(drifted[-1]) > 4e-5 * slots * period
     phase = bench.sent_at - ticks * period / (1.0 + drift)

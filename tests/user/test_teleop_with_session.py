@@ -16,14 +16,15 @@ from tests.teleop.fake_session import ENGAGE, FORWARD, RELEASED, Clock, Script
 
 
 @pytest.fixture
-def drive(tmp_path, without_pages):
+def drive(tmp_path):
     """Drives an arm by readings, a period each; returns where the tool was after each of them."""
 
     def call(*readings, **options):
         clock = Clock()
         poses = []
         chosen = TeleopOptions(**options)
-        with live("pybullet", realtime=False, out=tmp_path / "run") as session:
+        out = tmp_path / "run"
+        with live("pybullet", realtime=False, report=False, out=out) as session:
 
             def advance(_seconds):
                 session.wait(session.period)
