@@ -25,6 +25,7 @@ BODY = (
 POINT_MASS = re.sub('i([xyz]{2})="[^"]*"', r'i\1="0"', PLACEHOLDER)
 MASSLESS = BODY.replace('<mass value="2"/>', '<mass value="0"/>')
 LIMIT = 'velocity="2" effort="100"'
+SOAK = pytest.mark.soak
 
 
 def arm_links(body: str = BODY, pad: str = "", limit: str = LIMIT) -> str:
@@ -56,13 +57,14 @@ def written(folder: Path, links: str) -> Path:
     return path
 
 
+# test_urdf_reader has each note.
 @pytest.mark.usefixtures("without_pages")
 @pytest.mark.parametrize(
     ("body", "pad", "note"),
     [
-        (BODY, PLACEHOLDER, "pad: no body has this inertia tensor"),
+        pytest.param(BODY, PLACEHOLDER, "pad: no body has this inertia tensor", marks=SOAK),
         (PLACEHOLDER, PLACEHOLDER, "a, b, c and pad: no body has this inertia tensor"),
-        (BODY, POINT_MASS, "pad: its moments of inertia are all zero"),
+        pytest.param(BODY, POINT_MASS, "pad: its moments of inertia are all zero", marks=SOAK),
         (MASSLESS, BODY, "a, b and c: it has moments of inertia without a mass"),
     ],
 )
@@ -118,7 +120,11 @@ def test_declared_defaults_hold_before_their_declaration(tmp_path) -> None:
 
 
 @pytest.mark.usefixtures("without_pages")
-@pytest.mark.parametrize("form", ["{}={}", "{}:={}"])
+@pytest.mark.parametrize(
+    "form",
+    # A file is read with the second form in test_required_arguments_are_used.
+    ["{}={}", pytest.param("{}:={}", marks=SOAK)],
+)
 def test_arguments_of_a_xacro_file_are_kept(tmp_path, cli, line, form) -> None:
     pytest.importorskip("xacro")
     path = xacro_package(tmp_path)

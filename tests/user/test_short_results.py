@@ -37,7 +37,10 @@ def test_a_check_is_a_dozen_lines(cli, line, monkeypatch):
     assert "Predicted lag of the solver" in long.out
 
 
-@pytest.mark.parametrize(("columns", "width"), [(60, 60), (80, 80), (300, 100)])
+@pytest.mark.parametrize(
+    ("columns", "width"),
+    [(60, 60), pytest.param(80, 80, marks=pytest.mark.soak), (300, 100)],
+)
 def test_everything_has_one_width(cli, line, line_run, tmp_path, monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", f"{columns}")
 

@@ -14,11 +14,8 @@ from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 
 ARMS = ["ur3", "ur10e", "ur20", "planar2r", "planar3r"]
-CASES = [
-    (arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")
-]
-# The same geometry in other sizes.
-SOAK = {"ur3": pytest.mark.soak, "ur20": pytest.mark.soak}
+# The same geometry as a UR10e in other sizes.
+OTHER_SIZES = ("ur3", "ur20")
 
 
 def singular(robot):
@@ -43,9 +40,17 @@ def goals(robot, q):
     return [(here, robot.home), (near, q), (over, q)]
 
 
-@pytest.mark.parametrize(
-    ("arm", "name"), [pytest.param(*case, marks=SOAK.get(case[0], ())) for case in CASES]
-)
+def cases(names):
+    """Return each arm with each of these solvers as parameters."""
+    return [
+        pytest.param(arm, name, marks=[pytest.mark.soak] * (arm in OTHER_SIZES))
+        for arm in ARMS
+        for name in names
+        if (arm, name) != ("planar3r", "closed-form")
+    ]
+
+
+@pytest.mark.parametrize(("arm", "name"), cases(SOLVERS))
 def test_results_are_finite_and_repeatable(arm, name):
     robot = load_robot(arm)
     for q in singular(robot):
@@ -64,9 +69,7 @@ def test_results_are_finite_and_repeatable(arm, name):
             assert (solution.distance, solution.angle) == pytest.approx(remaining, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("arm", "name"), [case for case in CASES if case[1] in ("pseudoinverse", "selectively-damped")]
-)
+@pytest.mark.parametrize(("arm", "name"), cases(("pseudoinverse", "selectively-damped")))
 def test_reliable_solvers_attain_singular_poses(arm, name):
     """The closed form knows which poses can be attained at all; of planar3r those of its own
     postures can.
@@ -80,7 +83,7 @@ def test_reliable_solvers_attain_singular_poses(arm, name):
             assert solver.solve(target, start).converged == attainable
 
 
-@pytest.mark.parametrize(("arm", "name"), CASES)
+@pytest.mark.parametrize(("arm", "name"), cases(SOLVERS))
 def test_at_rest_on_a_singular_posture_nothing_moves(arm, name):
     robot = load_robot(arm)
     # The soft pull to the natural posture is meant to move what the task leaves free.

@@ -31,6 +31,7 @@ from tests.teleop.fake_session import Clock, FakeStatus
 from tests.teleop.test_spacemouse import FakeHid
 from tests.terminals import KITTY, ORDINARY
 
+SOAK = pytest.mark.soak
 # The tests of what one teleoperation did run on one worker.
 SHARES_SERVICE = pytest.mark.shares_setup
 
@@ -189,7 +190,11 @@ def test_the_terminal_asks_about_a_real_arm(start):
     assert ["engage", True] in calls
 
 
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGTSTP])
+# SIGTERM as another signal below.
+@pytest.mark.parametrize(
+    "signal_number",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=SOAK), signal.SIGTSTP],
+)
 def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     program = start("keyboard", answer=KITTY)
     before = program.console.modes
@@ -216,7 +221,7 @@ def test_a_background_job_ends_with_ctrl_c(start):
     assert calls[-1] == ["closed"]
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(2, 12), (1, 1), (0, 0)])
+@pytest.mark.parametrize(("rows", "columns"), [pytest.param(2, 12, marks=SOAK), (1, 1), (0, 0)])
 def test_a_small_terminal_does_not_break_it(start, rows, columns):
     program = start("keyboard", rows=rows, columns=columns)
     program.console.wait_for(b"\x1b[?25l")
@@ -399,6 +404,9 @@ def test_after_a_huge_number_it_goes_on(service):
     assert service.after["state"] == "tracking"
 
 
+# With a second one test_two_ctrl_c_complete_it; alone it ends a session that only remembers in
+# test_after_a_signal_the_terminal_is_as_before.
+@SOAK
 def test_one_ctrl_c_completes_it(tmp_path):
     with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:
         teleoperation.drive()
@@ -414,7 +422,11 @@ def test_one_ctrl_c_completes_it(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "status", "cause"),
-    [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")],
+    [
+        (signal.SIGTERM, 143, "terminated"),
+        # In a terminal test_after_a_signal_the_terminal_is_as_before.
+        pytest.param(signal.SIGTSTP, 148, "interrupted", marks=SOAK),
+    ],
 )
 def test_another_signal_ends_it_with_its_number(tmp_path, number, status, cause):
     with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:

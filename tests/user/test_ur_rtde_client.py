@@ -27,8 +27,14 @@ from tests.emulator import ur_rtde_session as session
 
 pytestmark = pytest.mark.real_time
 
-SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
-NEWEST = {"5.25": ("ur10e", loopback(23))}  # for the calls that older versions do not have
+SETUPS = {
+    "5.12": ("ur10e", loopback(21)),
+    "3.15": ("ur10", loopback(22)),
+    # Only for the calls that older versions do not have.
+    "5.25": ("ur10e", loopback(23)),
+}
+# All other calls. test_ur_rtde_control_script shows what ur_rtde uploads to a CB3 controller.
+WHOLE = ["5.12", pytest.param("3.15", marks=pytest.mark.soak)]
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
 
 
@@ -40,7 +46,7 @@ class Seen:
     """The values that a session saw, the emulator's record, and the arm's model in pinocchio."""
 
     def __init__(self, polyscope, directory):
-        name, host = (SETUPS | NEWEST)[polyscope]
+        name, host = SETUPS[polyscope]
         file = directory / f"{polyscope}.json"
         # Its watchdog ends a client that stalls for a quarter of a second.
         niceness = -15 if REALTIME else 0
@@ -79,34 +85,40 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def every_session(tmp_path_factory):
-    """All versions at once: most of a session is waiting for the arm."""
+def sessions(tmp_path_factory):
+    """Both e-Series versions at once: most of a session is waiting for the arm."""
     directory = Path(tmp_path_factory.mktemp("ur_rtde"))
-    versions = [*SETUPS, *NEWEST]
+    versions = ["5.12", "5.25"]
     with ThreadPoolExecutor(len(versions)) as pool:
         sessions = pool.map(lambda version: Seen(version, directory), versions)
         return dict(zip(versions, sessions, strict=True))
 
 
 @pytest.fixture(scope="module")
-def sessions(every_session):
-    return {version: every_session[version] for version in SETUPS}
+def cb3_session(tmp_path_factory):
+    return Seen("3.15", Path(tmp_path_factory.mktemp("ur_rtde")))
 
 
-@pytest.fixture(params=SETUPS)
-def seen(request, sessions):
-    return sessions[request.param]
+def session_of(request):
+    """Return the session of a fixture's version; a session that no test needs is not held."""
+    if request.param == "3.15":
+        return request.getfixturevalue("cb3_session")
+    return request.getfixturevalue("sessions")[request.param]
+
+
+@pytest.fixture(params=WHOLE)
+def seen(request):
+    return session_of(request)
 
 
 @pytest.fixture(scope="module")
-def newest(every_session):
-    (version,) = NEWEST
-    return every_session[version]
+def newest(sessions):
+    return sessions["5.25"]
 
 
-@pytest.fixture(params=[*SETUPS, *NEWEST])
-def any_version(request, every_session):
-    return every_session[request.param]
+@pytest.fixture(params=[*WHOLE, "5.25"])
+def any_version(request):
+    return session_of(request)
 
 
 def test_all_four_interfaces_connect(seen):

@@ -18,6 +18,7 @@ from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode
+from tests.properties import variants
 from tests.user.ur_rtde_upload import VERSIONS, catch_script
 
 pytest.importorskip("rtde_control")
@@ -93,7 +94,8 @@ class Registers:
         yield
 
 
-@pytest.fixture(params=VERSIONS)
+# The one between is that of test_ur_rtde_client.
+@pytest.fixture(params=variants(VERSIONS, "3.15", "5.25"))
 def source(request: pytest.FixtureRequest, control_scripts: dict[str, str]) -> str:
     return control_scripts[request.param]
 

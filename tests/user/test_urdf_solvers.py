@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,7 @@ ARMS = {
     "odd_axes": load_robot(URDF / "odd_axes.urdf", home=[0.3, -0.5, 0.15, 0.4, 0.2]),
 }
 QUICK = [name for name in SOLVERS if name not in ("closed-form", "jacobian-transpose")]
-# Those that take few steps to a near target.
-IN_PYTHON = [pytest.param(name, marks=pytest.mark.python_kernels) for name in QUICK]
+SOAK = pytest.mark.soak
 
 
 @functools.cache
@@ -64,8 +64,18 @@ def test_the_tool_is_where_pinocchio_says(arm, seed):
     assert np.abs(tool.homogeneous - expected.homogeneous).max() < 1e-12
 
 
-@pytest.mark.parametrize("arm", ARMS)
-@pytest.mark.parametrize("name", [*IN_PYTHON, "jacobian-transpose"])
+def both_arms(names):
+    """Return arms and solvers as parameters; `make test` tries two of them with seven joints."""
+    cases = []
+    for arm, name in itertools.product(ARMS, names):
+        is_soak = arm == "seven_joints" and name not in ("damped-least-squares", "forward-dynamics")
+        # The quick ones take few steps to a near target.
+        in_python = [pytest.mark.python_kernels] if name in QUICK else []
+        cases.append(pytest.param(arm, name, marks=[SOAK] * is_soak + in_python))
+    return cases
+
+
+@pytest.mark.parametrize(("arm", "name"), both_arms([*QUICK, "jacobian-transpose"]))
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_near_target_is_attained_or_missed(arm, name, seed):
@@ -85,11 +95,10 @@ def test_a_near_target_is_attained_or_missed(arm, name, seed):
         assert (solution.q <= robot.position_max).all()
 
 
-@pytest.mark.python_kernels
-@pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
-@pytest.mark.parametrize("name", QUICK)
-def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
+@pytest.mark.parametrize(("arm", "name"), both_arms(QUICK))
+def test_steps_attain_the_components_that_the_task_constrains(arm, name):
     robot = ARMS[arm]
+    task = {"seven_joints": "position", "odd_axes": "axis"}[arm]
     solver = made(arm, name, task)
     target = tool_path(robot, nearby(robot, 3)[None])[0]
     joints = solver.track(np.tile(target, (30, 1)), robot.home)
