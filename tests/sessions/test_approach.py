@@ -17,6 +17,7 @@ from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.approach import SINGULAR_FLOOR
+from tests.properties import variants
 from tests.sessions.trial import (
     count_cause_changes,
     engage_motion,
@@ -25,6 +26,8 @@ from tests.sessions.trial import (
     run_there_and_back,
 )
 
+# They look at the same few motions.
+pytestmark = pytest.mark.shares_setup
 ROBOT = load_robot("ur10")
 AGAIN = CollisionModel(ROBOT)
 # To the wall behind which the tool must not go.
@@ -168,7 +171,12 @@ def test_coal_alone_confirms_the_distance_to_a_wall():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tuning", [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2)])
+@pytest.mark.parametrize(
+    "tuning",
+    variants(
+        [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2)], (2000.0, 0.03), (100.0, 0.2)
+    ),
+)
 def test_the_arm_stays_clear_at_any_tuning(tuning):
     law = ServojLaw(ROBOT.period, *tuning)
     script = repeat_input("jog", [0, 2.0, 0.5, 0, 0, 0], 0.0, 2.0)

@@ -11,6 +11,7 @@ import pytest
 from simbridge.robot import load_robot
 from simbridge.sessions.between_inputs import HeldInput
 from simbridge.sessions.spaces import JOINTS
+from tests.properties import variants
 from tests.sessions.trial import TimedInput, engage_motion, pose_of, run, shift_pose
 
 ROBOT = load_robot("ur10")
@@ -44,7 +45,7 @@ def overshoot(trace, seconds, every):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [0.016, 0.048, 0.096])
+@pytest.mark.parametrize("every", variants([0.016, 0.048, 0.096], 0.048))
 def test_with_continue_the_tool_keeps_its_speed_between_inputs(every):
     assert follow_line(every, 1.6).twist_speed[100:] == pytest.approx(SPEED, rel=0.03)
 
@@ -58,7 +59,7 @@ def test_with_zero_order_the_tool_stands_between_inputs():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", ["continue", "zero-order"])
-@pytest.mark.parametrize("every", [0.001, 0.05, 1.0])
+@pytest.mark.parametrize("every", variants([0.001, 0.05, 1.0], 0.05))
 def test_jitter_keeps_the_acceleration_limit(hold, every):
     trace = follow_line(every, 2.0, hold=hold, jitter=0.8)
 
@@ -75,7 +76,7 @@ def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [0.016, 0.05, 0.1])
+@pytest.mark.parametrize("every", variants([0.016, 0.05, 0.1], 0.05))
 def test_continue_overshoots_by_one_input_period_at_most(every):
     # That is the target's overshoot; the setpoints add what the limiter needs to brake.
     trace = follow_line(every, 1.5, after=1.0)

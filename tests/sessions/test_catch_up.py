@@ -13,7 +13,7 @@ from simbridge.servo.law import ServojLaw
 from simbridge.sessions.catch_up import CAUGHT_UP_DISTANCE, VELOCITY_CATCH_UP_S
 from simbridge.sessions.options import LiveOptions
 from simbridge.sessions.phases import LivePhase, Order
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 from tests.sessions import trial
 from tests.sessions.trial import TimedInput, TimedOrder, pose_of, repeat_input, shift_pose
 
@@ -75,7 +75,9 @@ def joint_fractions(trace):
 
 
 BOTH_ROBOTS = pytest.mark.parametrize(
-    "robot", [ROBOT, E_SERIES_ROBOT], ids=lambda robot: robot.name
+    "robot",
+    [ROBOT, pytest.param(E_SERIES_ROBOT, marks=pytest.mark.soak)],
+    ids=lambda robot: robot.name,
 )
 
 
@@ -258,7 +260,7 @@ def test_a_moment_of_velocity_is_slow(robot):
     assert joint_fractions(trace)[-1] > 0.8
 
 
-@pytest.mark.parametrize("filter", ["one-euro", "butterworth"])
+@pytest.mark.parametrize("filter", variants(["one-euro", "butterworth"], "one-euro"))
 def test_a_filter_does_not_end_the_slowness(filter):
     trace = stalled(
         "pose", HOME, shift_pose(HOME, 0.0, 0.09, 0.0), 2.5, filter=filter, filter_cutoff=1.0
@@ -277,7 +279,7 @@ silences = st.floats(0.52, 1.5)
 
 
 @pytest.mark.slow
-@few_examples(8)
+@few_examples(4, soak=160)
 @given(offset=offsets, turn=turns, speed=speeds, silence=silences, rate=st.sampled_from((10, 50)))
 def test_after_any_stall_the_speed_stays_below_the_fraction(offset, turn, speed, silence, rate):
     # A source that comes back at random, and goes on with any velocity.

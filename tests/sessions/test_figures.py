@@ -50,7 +50,7 @@ def test_the_age_counts_the_input_in_force(tmp_path: Path) -> None:
         for _ in range(10):
             session.twist([0.0, 0.0, 0.05, 0.0, 0.0, 0.0])
             session.wait(0.1)
-        session.wait(1.0)
+        session.wait(0.3)
     age = summary_of(tmp_path / "hand")["inputs"]["age_s"]
 
     assert age["median"] == pytest.approx(0.055, abs=0.003)

@@ -148,7 +148,7 @@ def check_limits(trace, law):
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", [UR10, ROBOT], ids=lambda robot: robot.name)
 @given(seeds)
-@few_examples(5)
+@few_examples(3, soak=100)
 def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
     trace, law = run_trial(seed, robot, 2.4 if robot is UR10 else 1.2)
 
@@ -157,7 +157,7 @@ def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
 
 @pytest.mark.slow
 @given(seeds)
-@few_examples(5)
+@few_examples(3, soak=100)
 def test_missed_periods_keep_what_the_guard_allows(seed):
     trace, law = run_trial(seed, UR10, 2.4, stalling=True)
 

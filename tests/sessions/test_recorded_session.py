@@ -6,6 +6,7 @@ import shutil
 import time
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.samples import LiveSample, LogColumns
 from simbridge.robot.load import load_robot
+from simbridge.running import run_ending
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.sessions.recorded_session import RecordedSession
@@ -24,7 +26,11 @@ from simbridge.sessions.setup import live
 from tests.stepped_sessions import moved, stepped
 
 # None of them looks at a page, which takes a second to draw.
-pytestmark = [pytest.mark.usefixtures("short_pages"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.usefixtures("short_pages"),
+    pytest.mark.slow,
+    pytest.mark.shares_setup,
+]
 
 
 def keep_joints(q: np.ndarray, target: object) -> np.ndarray:
@@ -57,6 +63,27 @@ def copy_session(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0)
     return out
 
 
+@pytest.fixture(scope="module")
+def short_session(tmp_path_factory: pytest.TempPathFactory, write_short_page: Any) -> Path:
+    """The directory of a session of half a second with two kinds of input."""
+    out = tmp_path_factory.mktemp("short") / "hand"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_ending, "write_report", write_short_page)
+        with stepped(out) as session:
+            session.engage()
+            session.wait(0.01)
+            begin = session.tool
+            for k in range(4):
+                session.pose(moved(begin, 0.0, 0.005 * k, 0.0))
+                session.wait(0.05)
+            for _ in range(3):
+                session.twist([0.0, 0.0, 0.1, 0.0, 0.0, 0.5], frame="tool")
+                session.wait(0.05)
+            session.disengage()
+            session.wait(0.1)
+    return out
+
+
 def test_inputs_solved_again_give_the_same_setpoints(
     live_run: Path,
 ) -> None:
@@ -80,11 +107,11 @@ def test_they_do_so_with_other_options_of_the_session(
         session.engage()
         session.wait(0.01)
         begin = session.tool
-        for k in range(6):
+        for k in range(3):
             session.pose(moved(begin, 0.0, 0.02 * k, 0.0))
             session.wait(0.05)
         session.disengage()
-        session.wait(0.2)
+        session.wait(0.1)
     settings = RecordedSession.at(tmp_path / "hand")
 
     assert settings is not None
@@ -101,14 +128,17 @@ def test_they_do_so_with_other_options_of_the_session(
     assert np.array_equal(again.setpoints[begin : begin + count], log.setpoint[first:])
 
 
-@pytest.mark.parametrize(("recorded", "chosen"), [("ideal", "servoj"), ("servoj", "ideal")])
+@pytest.mark.parametrize(
+    ("recorded", "chosen"),
+    [pytest.param("ideal", "servoj", marks=pytest.mark.soak), ("servoj", "ideal")],
+)
 def test_another_servo_replaces_the_sessions(
     tmp_path: Path, recorded: Servo, chosen: Servo
 ) -> None:
     with stepped(tmp_path / "hand", servo=recorded) as session:
         session.engage()
         session.twist([0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
-        session.wait(0.1)
+        session.wait(0.05)
 
     again = prepare(tmp_path / "hand", options=Options(servo=chosen))
 
@@ -123,9 +153,9 @@ def test_a_replaced_gain_is_replaced_again(tmp_path: Path) -> None:
         session.engage()
         session.wait(0.01)
         session.pose(moved(session.tool, 0.0, 0.05, 0.0))
-        session.wait(0.2)
+        session.wait(0.1)
         session.disengage()
-        session.wait(0.2)
+        session.wait(0.1)
     again = prepare(tmp_path / "hand")
 
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "hand").setpoint)
@@ -153,10 +183,10 @@ def test_a_session_solved_again_is_replayed(live_run: Path, tmp_path: Path) -> N
     assert np.array_equal(again.plan.setpoints, log_of(tmp_path / "first").setpoint)
 
 
-def test_another_solver_is_given_the_same_inputs(live_run: Path) -> None:
-    plan = prepare(live_run, solver="damped-least-squares").plan
+def test_another_solver_is_given_the_same_inputs(short_session: Path) -> None:
+    plan = prepare(short_session, solver="damped-least-squares").plan
     # It may need a period more to come to rest.
-    difference = np.abs(plan.setpoints[:500] - log_of(live_run).setpoint[:500]).max()
+    difference = np.abs(plan.setpoints[:200] - log_of(short_session).setpoint[:200]).max()
 
     assert 0.0 < difference < 0.1
 
@@ -182,17 +212,17 @@ def test_a_real_time_session_is_solved_again(tmp_path: Path) -> None:
 
 
 def test_periods_that_the_log_lacks_are_counted_in_a_warning(
-    live_run: Path, tmp_path: Path
+    short_session: Path, tmp_path: Path
 ) -> None:
-    kept = np.ones(len(log_of(live_run).stamp), dtype=bool)
+    kept = np.ones(len(log_of(short_session).stamp), dtype=bool)
     kept[[100, 101, 150]] = False
     with pytest.warns(UserWarning, match="lacks 3 control periods, whose states never arrived"):
-        prepare(copy_session(live_run, tmp_path / "hand", kept))
+        prepare(copy_session(short_session, tmp_path / "hand", kept))
 
 
-def test_setpoints_that_jump_are_refused(live_run: Path, tmp_path: Path) -> None:
-    every = np.ones(len(log_of(live_run).stamp), dtype=bool)
-    jumping = copy_session(live_run, tmp_path / "hand", every, shift=0.1)
+def test_setpoints_that_jump_are_refused(short_session: Path, tmp_path: Path) -> None:
+    every = np.ones(len(log_of(short_session).stamp), dtype=bool)
+    jumping = copy_session(short_session, tmp_path / "hand", every, shift=0.1)
 
     with pytest.raises(
         PlanRefused,
@@ -216,9 +246,9 @@ def test_a_killed_session_is_solved_again(killed_session: Path) -> None:
         assert np.abs(np.diff(plan.setpoints[-2:], axis=0)).max() < 1e-12
 
 
-def test_missing_inputs_end_the_repetition(live_run: Path, tmp_path: Path) -> None:
+def test_missing_inputs_end_the_repetition(short_session: Path, tmp_path: Path) -> None:
     out = tmp_path / "hand"
-    shutil.copytree(live_run, out)
+    shutil.copytree(short_session, out)
     inputs = (out / "inputs.jsonl").read_text().splitlines(keepends=True)
     (out / "inputs.jsonl").write_text("".join(inputs[:-2]))
     with pytest.warns(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ik.settings import SOLVERS
@@ -61,24 +61,32 @@ def find_fastest(name, goal, begin, seconds):
     return fastest_speed
 
 
+def rests_or_approaches(name, goal):
+    """Return whether an arm rests after 5 s, or is much slower 2 s later."""
+    speed = find_fastest(name, goal, 5.0, 5.3)
+    return speed < REST or find_fastest(name, goal, 7.0, 7.3) < 0.1 * speed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITERATIVE)
 @given(st.integers(0, 2**32 - 1))
 # A thousand targets in all: before, one of them in a thousand chattered.
 @few_examples(1, soak=150)
-# The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm by then.
-@example(1062)
 def test_an_old_target_moves_nothing_unless_approached(name, seed):
-    goal = draw_target(np.random.default_rng(seed))
-    speed = find_fastest(name, goal, 5.0, 5.3)
+    assert rests_or_approaches(name, draw_target(np.random.default_rng(seed)))
 
-    assert speed < REST or find_fastest(name, goal, 7.0, 7.3) < 0.1 * speed
+
+@pytest.mark.slow
+def test_a_slow_approach_may_go_on():
+    # The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm after
+    # five seconds.
+    assert rests_or_approaches("jacobian-transpose", draw_target(np.random.default_rng(1062)))
 
 
 # The Jacobian transpose crept or wandered about these for more than five seconds.
 @pytest.mark.parametrize("q", [
     [0.3, -1.0, 1e-4, -1.4, -1.2, 0.5],
-    [0.0, -1.3, 1.9, -2.2, 1e-3, 0.0],
+    pytest.param([0.0, -1.3, 1.9, -2.2, 1e-3, 0.0], marks=pytest.mark.soak),
 ])  # fmt: skip
 def test_a_creeping_solver_is_stopped(q):
     assert find_fastest("jacobian-transpose", pose_of(q, ROBOT), 5.0, 5.3) < REST
@@ -111,11 +119,12 @@ def test_a_target_that_moves_again_is_followed():
 
 @pytest.mark.slow
 def test_a_far_target_is_followed_to_its_end():
-    goal = shift_pose(HOME, 0.0, -0.9, 0.3)
+    # It is under way for longer than targets have time to settle.
+    goal = shift_pose(HOME, 0.0, -0.6, 0.2)
     motion = engage_motion(ROBOT, max_jump=(9.0, 9.0), max_tool_speed=0.13)
-    trace = run(motion, repeat_input("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
+    trace = run(motion, repeat_input("pose", goal, 0.0, 7.5, 0.1), 7.5, robot=ROBOT)
 
-    assert trace.twist_speed[trace.index_at(6.0)] > 0.05
+    assert trace.twist_speed[trace.index_at(4.2)] > 0.05
     assert POSES.difference(trace.tool[-1], goal) == pytest.approx(np.zeros(6), abs=1e-3)
 
 
