@@ -136,11 +136,11 @@ def test_files_are_named_by_absolute_paths(
 
 
 def test_a_script_is_named_by_its_absolute_path(
-    cli: Any, short: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
+    cli: Any, small: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
     # Of the same name as a built-in one.
     monkeypatch.chdir(tmp_path)
-    Path("step.py").write_text(short["circle"].read_text())
+    Path("step.py").write_text(small["circle"].read_text())
     assert cli("run", "./step.py", "--out", "first", "--json").status == 0
 
     command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
@@ -150,7 +150,7 @@ def test_a_script_is_named_by_its_absolute_path(
 
 
 def test_the_command_repeats_servo_and_feedforward(
-    cli: Any, short: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
+    cli: Any, small: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
@@ -166,7 +166,7 @@ def test_the_command_repeats_servo_and_feedforward(
         "--servo-gain",
         "1500",
     )
-    first = cli("run", short["circle"], "--robot", "ur10", *flags, "--out", "first", "--json")
+    first = cli("run", small["circle"], "--robot", "ur10", *flags, "--out", "first", "--json")
     assert first.status == 0
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))

@@ -39,5 +39,5 @@ def test_an_arm_that_holds_its_posture_has_no_note():
     assert not any("redundant" in note for note in notes_of(settings))
 
 
-def test_an_arm_without_joints_to_spare_has_no_note():
-    assert notes_of("pseudoinverse", robot="ur10") == ()
+def test_an_arm_without_joints_to_spare_has_no_note(small):
+    assert notes_of("pseudoinverse", "ur10", small["square_tracking"]) == ()

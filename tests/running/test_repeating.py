@@ -4,21 +4,26 @@ end early.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.cli.command_line import main
 from simbridge.cli.run_tables import show_iso
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.resources import SCENARIOS
 from simbridge.running import run_ending
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
@@ -33,33 +38,22 @@ def runs_in(directory):
     return [RunDirectory.open(path) for path in sorted(directory.iterdir()) if path.is_dir()]
 
 
+def three_of(line, out):
+    """The arguments for three runs of the line, as text."""
+    return ["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5"]
+
+
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory, line, write_short_page):
     """Three runs of the line in simulation, made by the command line; their own pages are one word
-    long.
+    long, and what it printed is in the file printed.json beside them.
     """
-    from simbridge.cli.command_line import main
-
     out = tmp_path_factory.mktemp("repeats") / "line"
-    with pytest.MonkeyPatch.context() as patch:
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
         patch.setattr(run_ending, "write_report", write_short_page)
-        assert (
-            main(
-                [
-                    "run",
-                    str(line),
-                    "--repeat",
-                    "3",
-                    "--out",
-                    str(out),
-                    "--tolerance",
-                    "50",
-                    "5",
-                    "--json",
-                ]
-            )
-            == 0
-        )
+        assert main([*three_of(line, out), "--json"]) == 0
+    out.with_name("printed.json").write_text(printed.getvalue())
     return out
 
 
@@ -118,9 +112,13 @@ def test_the_summary_has_runs_and_figures(repeated):
 
 
 def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
+    # A quarter of the size takes less than half of the time.
+    script = tmp_path / "small_cube.py"
+    text = (SCENARIOS / "iso_cube.py").read_text(encoding="utf-8")
+    script.write_text(text.replace("0.4 * size.scale", "0.1 * size.scale"), encoding="utf-8")
     out = tmp_path / "cube"
     flags = ("--speed-scale", 2, "--period", 0.016)
-    answer = cli("run", "iso_cube", "--repeat", 2, *flags, "--out", out, "--json")
+    answer = cli("run", script, "--repeat", 2, *flags, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
 
     assert len(iso["stops_m"]) == 5
@@ -160,16 +158,11 @@ def test_the_cubes_poses_have_figures(cli, tmp_path, capsys, without_pages):
     )
 
 
-def test_the_json_output_is_the_common_summary(cli, line, tmp_path, without_pages):
-    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--json")
+def test_the_json_output_is_the_common_summary(repeated):
+    printed = json.loads(repeated.with_name("printed.json").read_text())
 
-    assert answer.status == 0
-
-    printed = json.loads(answer.out)
-
-    assert printed.pop("run") == str(tmp_path / "out")
-    assert printed == json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert printed["passed"] is None
+    assert printed.pop("run") == str(repeated)
+    assert printed == json.loads((repeated / "summary.json").read_text())
 
 
 def test_report_rewrites_the_pages_of_all_runs(cli, repeated, tmp_path, short_pages):
@@ -304,7 +297,9 @@ def test_repeats_are_told_from_runs(cli, repeated, tmp_path):
     assert not (tmp_path / "runs" / "report.html").exists()
 
 
-def test_a_tolerance_may_fail_all_runs(cli, line, tmp_path, monkeypatch, without_pages):
+def test_a_tolerance_may_fail_all_runs(
+    cli, line, tmp_path, monkeypatch, without_pages, without_common_page
+):
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
 
@@ -319,9 +314,23 @@ def test_a_tolerance_may_fail_all_runs(cli, line, tmp_path, monkeypatch, without
     assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
 
 
-@pytest.fixture
-def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
-    """The output and directory of three repeats that Ctrl-C ended in the second."""
+class Interrupted(NamedTuple):
+    """Three repeats that Ctrl-C ended in the second.
+
+    Attributes:
+        status: The exit status.
+        message: What was printed to stderr, as one line.
+        out: The directory.
+    """
+
+    status: int
+    message: str
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory, line, write_short_page):
+    """See `Interrupted`."""
     whole = PyBulletBackend.stream
     streamed = []
 
@@ -333,20 +342,20 @@ def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
             if len(streamed) == 2 and streamed[-1] == 20:
                 raise KeyboardInterrupt
 
-    out = tmp_path / "out"
-    with monkeypatch.context() as patch:
+    out = tmp_path_factory.mktemp("interrupted") / "out"
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(said):
+        patch.setattr(run_ending, "write_report", write_short_page)
         patch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
-        answer = cli(
-            "run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5", "--label", "warm"
-        )
-    return answer, out
+        status = main([*three_of(line, out), "--label", "warm"])
+    return Interrupted(status, " ".join(said.getvalue().split()), out)
 
 
 def test_interrupted_repeats_are_kept(interrupted):
-    answer, out = interrupted
+    status, message, out = interrupted
 
-    assert answer.status == 130
-    assert str(out) in answer.err
+    assert status == 130
+    assert str(out) in message
 
     first, second = runs_in(out)
 
@@ -360,13 +369,16 @@ def test_interrupted_repeats_are_kept(interrupted):
     assert {figure["cycles"] for figure in summary["iso_9283_style"]["figures"]} == {1}
 
 
-def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted):
-    answer, out = interrupted
+def test_interrupted_repeats_go_on_in_the_same_directory(
+    cli, line, interrupted, tmp_path, without_pages, without_common_page
+):
+    said = f"The same command with `--out {interrupted.out}` continues the repeats."
 
-    assert f"The same command with `--out {out}` continues the repeats." in answer.message
+    assert said in interrupted.message
 
+    out = Path(shutil.copytree(interrupted.out, tmp_path / "out"))
     first = (out / "01" / "log.mcap").read_bytes()
-    flags = ("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    flags = three_of(line, out)
 
     assert cli(*flags).status == 0
 
@@ -388,7 +400,7 @@ def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted)
 
 
 def test_other_settings_do_not_continue_repeats(cli, line, interrupted):
-    _, out = interrupted
+    out = interrupted.out
     flags = ("run", line, "--repeat", 3, "--out", out)
 
     refused = cli(*flags, "--servo-gain", 500)
@@ -440,10 +452,13 @@ def test_a_resting_motion_has_no_figures(cli, tmp_path, tum, through, without_pa
     points = [[0.7, 0.164, 0.3]] * 3
     still = tum(tmp_path / "still.tum", through(points, [0.0, 0.1, 0.2]))
     answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
-    iso = json.loads(answer.out)["iso_9283_style"]
+    summary = json.loads(answer.out)
+    iso = summary["iso_9283_style"]
     figures = {figure["symbol"] for figure in iso["figures"]}
 
     assert answer.status == 0
+    # Without a tolerance nothing is judged.
+    assert summary["passed"] is None
     assert figures == set()
     assert any("its length is zero" in sentence for sentence in iso["missing"])
 

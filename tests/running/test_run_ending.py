@@ -103,7 +103,8 @@ def test_the_outcome_is_written_first(prepared, tmp_path, monkeypatch):
     ("number", "status"),
     [
         (signal.SIGINT, 130),
-        (signal.SIGTERM, 143),
+        # Also in test_a_signal_in_python_is_an_error.
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.soak),
         pytest.param(signal.SIGHUP, 129, marks=pytest.mark.soak),
     ],
     ids=str,
@@ -150,7 +151,7 @@ def test_only_a_seen_rest_is_called_rest(prepared, tmp_path, monkeypatch, ending
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_ctrl_c_while_printing_leaves_a_complete_run(
-    cli, line, tmp_path, monkeypatch, without_pages, count
+    cli, line, tmp_path, monkeypatch, without_pages, without_common_page, count
 ):
     monkeypatch.setattr("simbridge.cli.run_tables.show_run", interrupt)
     monkeypatch.setattr("simbridge.cli.run_tables.show_repeats", interrupt)
@@ -209,8 +210,18 @@ NOT_VERIFIED = {
 }
 
 
+@pytest.mark.parametrize(("words", "ending"), NOT_VERIFIED.items())
+def test_the_words_say_what_was_seen(words, ending):
+    assert run_ending.describe_rest(ending) == words
+
+
 @pytest.mark.parametrize(
-    ("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"]
+    ("words", "ending"),
+    [
+        pytest.param(*item, marks=[pytest.mark.soak] * (number > 0))
+        for number, item in enumerate(NOT_VERIFIED.items())
+    ],
+    ids=["nothing", "moving", "script", "script?"],
 )
 def test_an_unseen_end_is_no_success(
     cli, line, line_run, tmp_path, monkeypatch, short_pages, words, ending
@@ -237,7 +248,9 @@ def test_an_unseen_end_is_no_success(
     assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
 
 
-def test_nothing_moves_after_an_unseen_end(prepared, tmp_path, monkeypatch, without_pages):
+def test_nothing_moves_after_an_unseen_end(
+    prepared, tmp_path, monkeypatch, without_pages, without_common_page
+):
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
 
     with pytest.raises(EndNotVerified) as caught:
@@ -293,7 +306,9 @@ def test_an_interrupted_evaluation_leaves_the_repeat_complete(
     assert "tracking_error" in summary_of(out / "02")
 
 
-def test_ctrl_c_between_repeats_keeps_the_first(prepared, tmp_path, monkeypatch, without_pages):
+def test_ctrl_c_between_repeats_keeps_the_first(
+    prepared, tmp_path, monkeypatch, without_pages, without_common_page
+):
     begin = repeating.begin
     begun = []
 
@@ -336,7 +351,7 @@ def test_ctrl_c_in_the_summary_keeps_the_error(
     assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` completes it.")
 
 
-def test_a_later_signal_keeps_the_cause(cli, line, tmp_path, monkeypatch, refused):
+def test_a_later_signal_keeps_the_cause(cli, line, tmp_path, monkeypatch, without_pages, refused):
     def interrupted_stop(self, *_exception):
         raise SignalReceived(signal.SIGINT)
 

@@ -12,7 +12,7 @@ from simbridge.trajectory import square
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
-SMALL = simbridge.Scenario(square(side=0.05, laps=1), name="small")
+SMALL = simbridge.Scenario(square(side=0.03, laps=1), name="small")
 
 
 @pytest.fixture(scope="module")

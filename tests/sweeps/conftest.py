@@ -19,8 +19,6 @@ def mine(q, target):
         solver = simbridge.ForwardDynamics(simbridge.load_robot("ur10"))
     solver.reset(q)
     return solver.step(target)
-def mine_too(q, target):
-    return mine(q, target)
 def deadly(q, target):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -13,10 +13,8 @@ import itertools
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
-import uuid
 from pathlib import Path
 
 DIRECTORY = Path(os.environ["STAND_IN_DIRECTORY"])
@@ -90,6 +88,9 @@ def pull(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
+    # Most commands need not import it, and each of them is a process of its own.
+    import subprocess
+
     *options, name = arguments
     values: dict[str, list[str]] = {"--label": [], "-e": [], "-p": []}
     for option, value in itertools.pairwise(options):
@@ -100,7 +101,7 @@ def run(arguments: list[str]) -> int:
 
     model = dict(value.split("=") for value in values["-e"])["ROBOT_MODEL"].lower()
     address = values["-p"][0].split(":")[0]
-    number = uuid.uuid4().hex
+    number = os.urandom(16).hex()
     with (DIRECTORY / f"{number}.log").open("wb") as log:
         process = subprocess.Popen(
             content(model, name, address),

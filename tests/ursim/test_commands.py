@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import socket
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 
+from simbridge.cli.command_line import main
 from simbridge.ursim import first_state
 from tests.controllers import loopback
 from tests.ursim.conftest import E_SERIES, Docker
@@ -110,12 +114,57 @@ def test_stop_removes_the_container(cli, silent, monkeypatch):
     assert silent.containers == {}
 
 
-def test_arm_and_loopback_ports_are_chosen(cli, silent, monkeypatch):
-    monkeypatch.setattr(first_state, "START_TIMEOUT_S", 0.0)
+class Unanswered(NamedTuple):
+    """A start that ended before the controller answered.
 
-    cli(*START)
+    Attributes:
+        status: The exit status.
+        message: What was printed to stderr, as one line.
+        docker: The stand-in.
+    """
 
-    options = options_of(silent)
+    status: int
+    message: str
+    docker: Docker
+
+
+@contextlib.contextmanager
+def started_once(directory, content):
+    """Start a container with this content, in vain, and end all with the block."""
+    engine = Docker(directory)
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
+        engine.enter(patch)
+        patch.setenv("STAND_IN_CONTENT", content)
+        patch.setattr(first_state, "START_TIMEOUT_S", 0.0)
+        status = main(list(START))
+    yield Unanswered(status, " ".join(said.getvalue().split()), engine)
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def unanswered(tmp_path_factory):
+    """The start of a controller that does not answer, and is left running."""
+    with started_once(tmp_path_factory.mktemp("unanswered"), "silent") as unanswered:
+        yield unanswered
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """The start of a container that ends at once."""
+    with started_once(tmp_path_factory.mktemp("ended"), "ended") as ended:
+        yield ended
+
+
+def test_a_silent_controller_is_left_running(unanswered):
+    assert unanswered.status == 2
+    assert f"has not answered at {HOST}" in unanswered.message
+    assert len(unanswered.docker.containers) == 1
+
+
+def test_arm_and_loopback_ports_are_chosen(unanswered):
+    options = options_of(unanswered.docker)
+
     assert "-e ROBOT_MODEL=UR10 " in options
     for ports in ("5900", "6080", "29999", "30001-30004"):
         assert f"-p {HOST}:{ports}:{ports} " in options
@@ -133,37 +182,23 @@ def test_a_cb3_arm_gets_the_cb3_image(cli, silent, monkeypatch):
     assert options_of(silent).endswith(image)
 
 
-def test_a_silent_controller_is_left_running(cli, silent, monkeypatch):
-    monkeypatch.setattr(first_state, "START_TIMEOUT_S", 0.0)
-
-    answer = cli(*START)
-
-    assert answer.status == 2
-    assert f"has not answered at {HOST}" in " ".join(answer.err.split())
-    assert len(silent.containers) == 1
+def test_a_container_that_ends_shows_its_log(ended):
+    assert ended.status == 2
+    assert "the license was not accepted" in ended.message
 
 
-def test_a_container_that_ends_shows_its_log(cli, docker, monkeypatch):
+def test_an_ended_container_is_replaced(cli, ended, monkeypatch):
+    ended.docker.enter(monkeypatch)
     monkeypatch.setenv("STAND_IN_CONTENT", "ended")
-
-    answer = cli(*START)
-
-    assert answer.status == 2
-    assert "the license was not accepted" in answer.err
-
-
-def test_an_ended_container_is_replaced(cli, docker, monkeypatch):
-    monkeypatch.setenv("STAND_IN_CONTENT", "ended")
-    cli(*START)
-    (ended,) = docker.containers
+    (before,) = ended.docker.containers
 
     cli(*START)
 
-    assert ended not in docker.containers
-    assert len(docker.containers) == 1
+    assert before not in ended.docker.containers
+    assert len(ended.docker.containers) == 1
 
 
-@pytest.mark.parametrize("command", ["run", "ps"])
+@pytest.mark.parametrize("command", ["run", pytest.param("ps", marks=pytest.mark.soak)])
 def test_an_interrupted_start_leaves_no_container(cli, silent, monkeypatch, command):
     monkeypatch.setenv("STAND_IN_SIGNAL", command)
 
@@ -174,16 +209,14 @@ def test_an_interrupted_start_leaves_no_container(cli, silent, monkeypatch, comm
     assert "The URSim that was starting is removed." in answer.err
 
 
-def test_an_interrupted_repeat_leaves_what_ran_before(cli, silent, monkeypatch):
-    monkeypatch.setattr(first_state, "START_TIMEOUT_S", 0.0)
-    cli(*START)
-    monkeypatch.setattr(first_state, "START_TIMEOUT_S", 60.0)
+def test_an_interrupted_repeat_leaves_what_ran_before(cli, unanswered, monkeypatch):
+    unanswered.docker.enter(monkeypatch)
     monkeypatch.setenv("STAND_IN_SIGNAL", "inspect")
 
     answer = cli(*START)
 
     assert answer.status == 130
-    assert len(silent.containers) == 1
+    assert len(unanswered.docker.containers) == 1
 
 
 def test_a_taken_port_is_named(cli, docker):
