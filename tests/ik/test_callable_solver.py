@@ -66,7 +66,7 @@ def test_exceptions_name_the_function(error):
         solver.track(SMALL.poses[:2], UR10.home)
 
 
-def test_a_run_records_its_functions_name(tmp_path):
+def test_a_run_records_its_functions_name(tmp_path, without_pages):
     run = simbridge.run(
         simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run"
     )
@@ -160,7 +160,7 @@ def own_module(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["own_solver_for_tests:whole", "./own_solver_for_tests.py:whole"])
-def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
+def test_a_function_is_named_at_the_command_line(cli, own_module, line, without_pages, name):
     answer = cli("run", line, "--solver", name, "--out", "run", "--json")
 
     assert answer.status == 0, answer.message

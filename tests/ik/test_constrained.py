@@ -15,7 +15,9 @@ from simbridge.ik.targets import residual
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 
+# Strict rows of the user are compiled for the UR10 alone in `make test`: that takes ten seconds.
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
+SOAK = pytest.mark.soak
 PLAIN = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
 TARGET = tool_path(PLANAR3R, np.array([[0.4, 0.9, -0.5]]))[0]
 
@@ -62,16 +64,18 @@ def test_joints_rest_in_free_directions():
 
 
 def test_custom_strict_rows_hold_together_with_the_task():
-    # The two last joints are geared together: their difference is driven to zero, and stays.
-    gear = np.array([[0.0, 1.0, -1.0]])
-    q = settled(Constrained(PLANAR3R, strict=Rows(gear, lambda q: -0.5 * gear @ q)))
+    # Two joints are geared together: their difference is driven to zero, and stays.
+    gear = np.array([[0.0, 0.0, 0.0, 0.0, 1.0, -1.0]])
+    target = tool_path(UR10, UR10.home[None] + 0.1)[0]
+    pulled = Rows(gear, lambda q: -0.5 * gear @ q)
+    q = settled(Constrained(UR10, strict=pulled, task="position"), target)
 
-    assert q[1] == pytest.approx(q[2], abs=1e-6)
+    assert q[4] == pytest.approx(q[5], abs=1e-6)
 
     # With a wanted motion of zero the difference stays as it was at the start.
-    q = settled(Constrained(PLANAR3R, strict=Rows(gear, [0.0])))
+    q = settled(Constrained(UR10, strict=Rows(gear, [0.0]), task="position"), target)
 
-    assert q[1] - q[2] == pytest.approx(PLANAR3R.home[1] - PLANAR3R.home[2], abs=1e-9)
+    assert q[4] - q[5] == pytest.approx(UR10.home[4] - UR10.home[5], abs=1e-9)
 
 
 @pytest.mark.python_kernels
@@ -122,11 +126,17 @@ def test_strict_rows_always_hold(joint, motion):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("robot", "count"),
-    [(UR10, 1), (PLANAR3R, 1), (PLANAR3R, 2)],
-    ids=["ur10", "planar3r", "planar3r-2"],
+    ("robot", "count", "driven"),
+    [
+        pytest.param(UR10, 1, False, id="ur10-locked"),
+        pytest.param(UR10, 4, True, id="ur10-4-driven"),
+        pytest.param(UR10, 1, True, marks=SOAK, id="ur10-driven"),
+        pytest.param(PLANAR3R, 1, False, marks=SOAK, id="planar3r-locked"),
+        pytest.param(PLANAR3R, 1, True, marks=SOAK, id="planar3r-driven"),
+        pytest.param(PLANAR3R, 2, False, marks=SOAK, id="planar3r-2-locked"),
+        pytest.param(PLANAR3R, 2, True, marks=SOAK, id="planar3r-2-driven"),
+    ],
 )
-@pytest.mark.parametrize("driven", [True, False])
 def test_strict_rows_win_over_a_contradicting_task(robot, count, driven):
     rng = np.random.default_rng(4)
 
@@ -153,11 +163,12 @@ def test_strict_rows_win_over_a_contradicting_task(robot, count, driven):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("robot", [UR10, pytest.param(PLANAR3R, marks=SOAK)], ids=lambda r: r.name)
 @pytest.mark.parametrize("motion", [0.0, 0.01])
-def test_rows_without_freedom_hold_exactly(motion):
+def test_rows_without_freedom_hold_exactly(robot, motion):
     rng = np.random.default_rng(5)
 
-    for robot in (PLANAR3R, UR10, PLANAR3R, UR10, UR10):
+    for _ in range(3):
         rows = rng.normal(size=(robot.n, robot.n))
         wanted = motion * rng.uniform(-1.0, 1.0, robot.n)
         solver = Constrained(robot, strict=Rows(rows, rows @ wanted), task="position", iterations=1)
@@ -167,6 +178,7 @@ def test_rows_without_freedom_hold_exactly(motion):
         assert np.abs(moved - wanted).max() < 1e-11
 
 
+@pytest.mark.python_kernels
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_scaling_makes_no_row_dependent(scale):
     rows = Rows(scale * np.array([[0.0, 0.0, 1.0]]), [0.01 * scale])
@@ -267,6 +279,7 @@ def test_the_solver_decides_what_is_dependent():
         assert above.cutoff == pytest.approx(2.0 * share)
 
 
+@pytest.mark.python_kernels
 def test_surplus_strict_rows_are_counted():
     hold = Rows(np.eye(3)[1:], np.zeros(2))
 

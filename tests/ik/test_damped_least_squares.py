@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from simbridge.ik.damped_least_squares import null_space_pull
 from tests.ik.machine import machine_code
 from tests.ik.step_cases import EIGENVALUES, Case, any_case, close, damped, regular_case
+from tests.properties import few_examples
 
 pull_in_null_space = machine_code(null_space_pull)
 
 
+@few_examples(20)
 @given(any_case, EIGENVALUES)
 def test_damped_least_squares_minimises_error_and_motion_together(case, damping):
     free = np.zeros(case.n)
@@ -23,6 +25,7 @@ def test_damped_least_squares_minimises_error_and_motion_together(case, damping)
     close(dq, np.linalg.lstsq(stacked, np.r_[case.e, np.zeros(case.n)], rcond=None)[0], 1e-8)
 
 
+@few_examples(20)
 @given(any_case, EIGENVALUES, st.booleans())
 def test_the_stiffness_term_is_equation_17(case, damping, printed):
     beta = case.rng.uniform(0.0, 1.0, case.n)
@@ -34,6 +37,7 @@ def test_the_stiffness_term_is_equation_17(case, damping, printed):
     close(dq, inverse @ case.e + (inverse @ case.j - np.eye(case.n)) @ z, 1e-7)
 
 
+@few_examples(20)
 @given(any_case, st.floats(1e-3, 1.0))
 def test_the_gradient_form_lowers_the_postures_cost(case, damping):
     beta = case.rng.uniform(0.1, 1.0, case.n)
@@ -61,6 +65,7 @@ def test_the_printed_form_pushes_joints_away():
     assert printed[0] == pytest.approx(-0.2)
 
 
+@few_examples(20)
 @given(regular_case)
 def test_without_damping_a_regular_jacobian_gives_the_pseudoinverse(case):
     free = np.zeros(case.n)
@@ -69,6 +74,7 @@ def test_without_damping_a_regular_jacobian_gives_the_pseudoinverse(case):
     close(dq, np.linalg.pinv(case.j) @ case.e, 1e-8)
 
 
+@few_examples(20)
 @given(any_case, st.booleans())
 def test_the_clamped_pull_is_the_null_space_gradient(case, printed):
     beta = case.rng.uniform(0.0, 1.0, case.n)

@@ -342,6 +342,7 @@ def test_restarts_lie_within_any_joints_range():
     assert np.ptp(postures, axis=0).max() < 3.0
 
 
+@few_examples(25)
 @given(st.integers(0, 2**32 - 1))
 def test_solve_finds_reachable_poses_from_anywhere(seed):
     rng = np.random.default_rng(seed)
@@ -365,7 +366,7 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
 
 
 @pytest.mark.slow
-@few_examples(20)
+@few_examples(8, soak=400)
 @given(st.floats(1.5, 50.0), st.floats(0.0, 2.0 * math.pi))
 def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     target = np.array(
@@ -431,7 +432,7 @@ def unreachable(rng, distance):
 
 
 @pytest.mark.slow
-@few_examples(10)
+@few_examples(4, soak=200)
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
 def test_clamps_bring_the_arm_to_rest(seed, distance):
     """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow
@@ -453,6 +454,7 @@ def test_targets_out_of_reach_end_at_rest():
         assert np.abs(np.diff(joints[-10:], axis=0)).max() < 1e-3
 
 
+@few_examples(25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 7, 50]), st.sampled_from([0.0, 0.5]))
 def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
     """Whatever the target: from step to step the clamped error's potential only falls, so nothing

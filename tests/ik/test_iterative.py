@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import simbridge
@@ -23,7 +23,7 @@ from simbridge.robot import load_robot, pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 ITERATIVE = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
@@ -62,6 +62,7 @@ def postures(robot, seed, spread=2.5):
     return np.random.default_rng(seed).uniform(-spread, spread, robot.n)
 
 
+@few_examples(25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), st.sampled_from(ARMS))
 def test_jacobians_agree_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
@@ -239,7 +240,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
         pytest.param("position", ITERATIVE, {"iterations": 2}, marks=pytest.mark.python_kernels),
     ],
 )
-@settings(max_examples=10)
+@few_examples(5)
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_singular_postures_give_numbers_again_and_again(task, names, options, seed, data):
     name = data.draw(st.sampled_from(names))
@@ -267,9 +268,18 @@ def settled(solver, target, start, targets):
     return joints[-1], float(np.abs(np.diff(joints[-20:], axis=0)).max())
 
 
+# Each solver with one arm; one of them also with an arm that has a joint to spare.
+STRETCHING = [
+    *[(PLANAR2R, name) for name in ITERATIVE],
+    *[
+        pytest.param(PLANAR3R, name, marks=[pytest.mark.soak] * (name != "pseudoinverse"))
+        for name in ITERATIVE
+    ],
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", [PLANAR2R, PLANAR3R], ids=lambda robot: robot.name)
-@pytest.mark.parametrize("name", ITERATIVE)
+@pytest.mark.parametrize(("robot", "name"), STRETCHING, ids=lambda it: getattr(it, "name", it))
 @few_examples(2)
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1))
 def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
@@ -323,9 +333,9 @@ def test_a_ur10_rests_out_of_reach(seed, name, far):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stiffness", [0.05, 0.5, 0.9])
+@pytest.mark.parametrize("stiffness", variants([0.05, 0.5, 0.9], 0.9))
+@few_examples(5)
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=10)
 def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     """The same least distance, subject to the task, that the constrained step solves for."""
     rng = np.random.default_rng(seed)
@@ -471,7 +481,7 @@ def test_the_notice_explains_a_solver_not_chosen():
 @pytest.mark.python_kernels
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE],
+    variants(ITERATIVE, "damped-least-squares"),
 )
 def test_differences_are_off_as_their_step_is(name):
     target = tool_path(UR10, UR10.home[None] + 0.02)[0]

@@ -13,7 +13,7 @@ import pytest
 
 from simbridge.errors import UncompilableCode
 from simbridge.kernels import compile as compile_module
-from simbridge.kernels.compile import kernel
+from simbridge.kernels.compile import PYTHON_SWITCH, kernel
 from simbridge.kernels.program import KernelProgram
 from tests.patience import PATIENCE
 
@@ -93,18 +93,40 @@ def NAME(x):
     return shift(x)
 """
 CALL_SHARING = f"""
-import sys
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
 
 text = {SHARING!r}
-for name in sys.argv[1:]:
+for name in NAMES:
     result = kernel(KernelProgram(text.replace("NAME", name)), name, "shift")(2.0)
 print(result)
 """
+# Copies the cache, times of change included.
+COPY = "import os, shutil; shutil.copytree(os.environ['SIMBRIDGE_CACHE'], {!r})"
+# Counts the lines of the loop's own file that are run while a solver takes a step: those at which a
+# debugger stops. Prints them and the joint positions.
+TRACED = """
+import sys
+import numpy as np
+from simbridge.ik.settings import SOLVERS
+from simbridge.robot import load_robot
+
+lines = []
+
+def trace(frame, event, argument):
+    if event == "line" and frame.f_code.co_filename.endswith("ik/kernels/line_search.py"):
+        lines.append(frame.f_lineno)
+    return trace
+
+solver = SOLVERS["damped-least-squares"](stiffness=(0.3,)).build(load_robot("ur10"))
+# The first step compiles, which a trace would slow down.
+solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+sys.settrace(trace)
+solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+sys.settrace(None)
+print(len(set(lines)), solver.q.tobytes().hex())
+"""
 NOTICE = "Compiling the doubling (first run only, a few seconds) ..."
-
-
 # Lets no file of a process grow: as on a full disk, empty files can still be made.
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
 # Leaves room for the source, but not for the machine code.
@@ -158,13 +180,44 @@ def run_forked(programs):
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory):
+def caches(tmp_path_factory):
+    """A directory for caches."""
+    return tmp_path_factory.mktemp("caches")
+
+
+@pytest.fixture(scope="module")
+def outputs(caches):
+    """The outputs and the warnings of all programs, by name; each is run by a process of its own,
+    one after the other.
+    """
+    blocked = caches / "file"
+    blocked.write_text("")
+    filled, shared = (environment(caches / name) for name in ("filled", "shared"))
+    programs = {
+        "first": (PROGRAM, filled),
+        "copy": (COPY.format(str(caches / "filled_once")), filled),
+        "second": (PROGRAM, filled),
+        "two programs": (f"NAMES = ['first', 'second']\n{CALL_SHARING}", shared),
+        "later program": (f"NAMES = ['second']\n{CALL_SHARING}", shared),
+        # Without a cache that machine code could be kept in.
+        "read-only": (PROGRAM, environment(blocked / "kernels")),
+        "full": (f"{FULL}\n{PROGRAM}", environment(caches / "full")),
+        "almost full": (f"{ALMOST_FULL}\n{PROGRAM}", environment(caches / "almost_full")),
+        "no space": (f"{NO_TEMPORARY_FILES}\n{PROGRAM}", environment(blocked / "kernels")),
+        # Kernels of the user's cache.
+        "python": (TRACED, {PYTHON_SWITCH: "1"}),
+        "compiled": (TRACED, {PYTHON_SWITCH: "0"}),
+    }
+    return dict(zip(programs, run_forked(list(programs.values())), strict=True))
+
+
+@pytest.fixture(scope="module")
+def filled(caches, outputs):
     """A cache after the first process."""
-    directory = tmp_path_factory.mktemp("filled")
-    value, warnings = finished(start(directory))
-    assert value == 42.0
+    out, warnings = outputs["first"]
+    assert out == "42.0\n"
     assert warnings.count(NOTICE) == 1
-    return directory
+    return caches / "filled_once"
 
 
 def contents(directory):
@@ -175,28 +228,20 @@ def contents(directory):
     }
 
 
-def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
-    before = contents(filled)
-
-    assert finished(start(filled)) == (42.0, "")
-    assert contents(filled) == before
+def test_a_second_process_compiles_nothing_and_prints_nothing(filled, caches, outputs):
+    assert outputs["second"] == ["42.0\n", ""]
+    assert contents(caches / "filled") == contents(filled)
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A cache after a process with two programs, of which the second takes the first one's
-    function.
-    """
-    directory = tmp_path_factory.mktemp("shared")
-    finished(start(directory, "-c", CALL_SHARING, "first", "second"))
-    return directory
+# The second of the two programs takes the first one's function.
+def test_machine_code_needs_no_earlier_program(outputs):
+    assert outputs["two programs"][0] == "3.0\n"
+    assert outputs["later program"] == ["3.0\n", ""]
 
 
-def test_machine_code_needs_no_earlier_program(shared):
-    assert finished(start(shared, "-c", CALL_SHARING, "second")) == (3.0, "")
+def test_what_another_process_compiled_meanwhile_is_loaded(caches, outputs, tmp_path, monkeypatch):
+    shared = caches / "shared"
 
-
-def test_what_another_process_compiled_meanwhile_is_loaded(shared, tmp_path, monkeypatch):
     @contextmanager
     def wait_for_the_other(_module):
         shutil.copytree(shared, tmp_path, dirs_exist_ok=True)
@@ -247,37 +292,21 @@ def test_simultaneous_processes_share_a_cache(tmp_path):
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-@pytest.fixture(scope="module")
-def without_cache(tmp_path_factory):
-    """The output and the warnings of processes that cannot keep machine code, and their caches."""
-    directory = tmp_path_factory.mktemp("unusable")
-    blocked = directory / "file"
-    blocked.write_text("")
-    # The first line of each program, and its cache.
-    processes = {
-        "read-only": ("", blocked / "kernels"),
-        "full": (FULL, directory / "full"),
-        "almost full": (ALMOST_FULL, directory / "almost_full"),
-        "no space": (NO_TEMPORARY_FILES, blocked / "kernels"),
-    }
-
-    outputs = run_forked(
-        [(f"{line}\n{PROGRAM}", environment(cache)) for line, cache in processes.values()]
-    )
-
-    return {
-        name: (out, warnings, cache)
-        for (name, (_, cache)), (out, warnings) in zip(processes.items(), outputs, strict=True)
-    }
-
-
-@pytest.mark.parametrize("name", ["read-only", "full", "almost full", "no space"])
-def test_a_cache_that_cannot_be_written_warns_once(without_cache, name):
-    out, warnings, cache = without_cache[name]
+@pytest.mark.parametrize(
+    ("name", "cache"),
+    [
+        ("read-only", "file/kernels"),
+        ("full", "full"),
+        ("almost full", "almost_full"),
+        ("no space", "file/kernels"),
+    ],
+)
+def test_a_cache_that_cannot_be_written_warns_once(caches, outputs, name, cache):
+    out, warnings = outputs[name]
 
     assert out == "42.0\n"
     assert warnings.count("cannot be written") == 1
-    assert str(cache) in warnings
+    assert str(caches / cache) in warnings
     assert "SIMBRIDGE_CACHE" in warnings
 
 
@@ -301,38 +330,9 @@ def test_uncompilable_code_has_numbas_reason():
     assert caught.value.name == "f"
 
 
-# Counts the lines of the loop's own file that are run while a solver takes a step: those at which a
-# debugger stops. Prints them and the joint positions.
-TRACED = """
-import sys
-import numpy as np
-from simbridge.ik.settings import SOLVERS
-from simbridge.robot import load_robot
-
-lines = []
-
-def trace(frame, event, argument):
-    if event == "line" and frame.f_code.co_filename.endswith("ik/kernels/line_search.py"):
-        lines.append(frame.f_lineno)
-    return trace
-
-solver = SOLVERS["damped-least-squares"](stiffness=(0.3,)).build(load_robot("ur10"))
-# The first step compiles, which a trace would slow down.
-solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
-sys.settrace(trace)
-solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
-sys.settrace(None)
-print(len(set(lines)), solver.q.tobytes().hex())
-"""
-
-
-def test_a_debugger_stops_in_python_kernels():
-    python, compiled = run_forked(
-        [(TRACED, {"SIMBRIDGE_PYTHON_KERNELS": switch}) for switch in ("1", "0")]
-    )
-
-    lines, q = python[0].split()
-    compiled_lines, compiled_q = compiled[0].split()
+def test_a_debugger_stops_in_python_kernels(outputs):
+    lines, q = outputs["python"][0].split()
+    compiled_lines, compiled_q = outputs["compiled"][0].split()
     assert int(lines) > 20
     assert int(compiled_lines) == 0
     # To the last bit.

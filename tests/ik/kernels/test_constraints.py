@@ -36,6 +36,7 @@ def test_strict_rows_hold_and_dependent_ones_are_counted(case, pull):
         assert np.abs(case.j @ dq - case.e).max() <= 1e-10
 
 
+@few_examples(20)
 @given(any_case, st.floats(0.0, 1.0))
 def test_the_constrained_step_costs_the_least(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
@@ -48,6 +49,7 @@ def test_the_constrained_step_costs_the_least(case, pull):
     assert np.abs(free @ gradient).max() <= 1e-10 * (1.0 + np.abs(gradient).max())
 
 
+@few_examples(20)
 @given(any_case)
 def test_each_motion_does_its_own_part(case):
     hessian = np.eye(case.n)
@@ -69,6 +71,7 @@ def test_each_motion_does_its_own_part(case):
         close(part, descent.iterate.dq[: case.n])
 
 
+@few_examples(20)
 @given(regular_case)
 def test_any_soft_rows_solve_the_lectures_system(case):
     if case.m > case.n:
@@ -87,6 +90,7 @@ def test_any_soft_rows_solve_the_lectures_system(case):
     close(case.run(step)[0], np.linalg.solve(kkt, np.r_[gradient, case.e])[: case.n], 1e-7)
 
 
+@few_examples(20)
 @given(any_case)
 def test_strict_rows_hold_with_joints_without_a_weight(case):
     weights = case.rng.integers(0, 2, case.n).astype(float)

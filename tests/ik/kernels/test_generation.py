@@ -22,7 +22,7 @@ from simbridge.kernels.records import with_attributes
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 
 # Revolute (r) and prismatic (p) joints, from the base on. A chain takes seconds to compile, so
 # there are few.
@@ -30,7 +30,10 @@ LONGEST = "rrrprrrrrprr"
 CHAINS = ["rrrrrrr", "rprrp", LONGEST, "p"]
 # Of the longest one only the iteration is compiled.
 CHAINS_LONGEST_IN_PYTHON = [
-    pytest.param(kinds, marks=[pytest.mark.python_kernels] * (kinds == LONGEST)) for kinds in CHAINS
+    "rrrrrrr",
+    "rprrp",
+    pytest.param(LONGEST, marks=pytest.mark.python_kernels),
+    pytest.param("p", marks=pytest.mark.soak),
 ]
 
 
@@ -200,6 +203,7 @@ def any_twin(rng):
 # The iteration, which consists of these, is compiled: see below.
 @pytest.mark.python_kernels
 @pytest.mark.parametrize("kinds", CHAINS)
+@few_examples(25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -217,8 +221,8 @@ def test_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
     assert np.abs(mass - np.tril(crba)).max() < 1e-12
 
 
-@pytest.mark.parametrize("kinds", CHAINS)
-@few_examples(40)
+@pytest.mark.parametrize("kinds", variants(CHAINS, "rrrrrrr", "rprrp", LONGEST))
+@few_examples(20, soak=800)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -244,7 +248,8 @@ def test_quaternion_signs_are_continuous_along_a_path():
     assert (np.sum(poses[1:, 3:] * poses[:-1, 3:], axis=1) > 0.9).all()
 
 
-@pytest.mark.parametrize("kinds", CHAINS)
+@pytest.mark.parametrize("kinds", variants(CHAINS, "rrrrrrr", "rprrp", LONGEST))
+@few_examples(25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_iteration_solves_pinocchios_equation_of_motion(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -360,7 +365,7 @@ short_of_half_a_turn = st.one_of(
 
 
 @pytest.mark.slow
-@few_examples(150)
+@few_examples(60, soak=3000)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_to_half_turns(axis, short, seed):
     """Its closed form: the rotation is made of an axis and an angle, and these are the expected
