@@ -11,6 +11,7 @@ from simbridge.identification.servoj_results import fit_servoj
 from simbridge.identification.settling import fit_to_settling
 from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from tests.identification.controller import Sender, recorded, wandering
+from tests.properties import variants
 
 START = np.array([0.3, -1.2, 0.8, -0.5, 0.4, 0.1])
 TUNINGS = [(300.0, 0.1), (500.0, 0.05), (2000.0, 0.03), (100.0, 0.2)]
@@ -113,7 +114,7 @@ def test_commands_that_never_stop_give_no_wrong_tuning():
         assert abs(result.lookahead - tuning[1]) < 4.0 * result.deviation[1]
 
 
-@pytest.mark.parametrize("phase", [0.0007, 0.001])
+@pytest.mark.parametrize("phase", variants([0.0007, 0.001], 0.001))
 def test_split_cycles_are_within_the_uncertainty(phase):
     commands = smooth_path(0.002, np.random.default_rng(3))
 

@@ -5,6 +5,7 @@ The definitions are written out here once more, from control_msgs: they check th
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +75,29 @@ DASHBOARD = {
 EPOCH = 1_764_097_182_000_000_000
 
 
+# A store generates the code that writes a kind of message when that is first written.
+@functools.cache
+def store_of(ros1: bool, generation: str):
+    """Return the store of the messages of one version of ROS, with a generation of the state."""
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    store.register(get_types_from_msg(state_definition(generation), STATE))
+    for name, text in {**DASHBOARD, **(ROS1_ACTION if ros1 else {})}.items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+def state_definition(generation: str) -> str:
+    points, multi_dof, has_scaling = GENERATIONS[generation]
+    lines = ["std_msgs/Header header", "string[] joint_names"]
+    lines += [f"{POINT} {name}" for name in points]
+    if multi_dof:
+        lines.append("string[] multi_dof_joint_names")
+        lines += [f"{MULTI_DOF_POINT} multi_dof_{name}" for name in multi_dof]
+    if has_scaling:
+        lines.append("float64 speed_scaling_factor")
+    return "\n".join(lines) + "\n"
+
+
 class ControllerBag:
     """Messages of an arm's controllers, and the bag of them.
 
@@ -85,21 +109,8 @@ class ControllerBag:
     def __init__(self, ros1: bool = False, generation: str = "jazzy") -> None:
         self.ros1 = ros1
         self.points, self.multi_dof, self.has_scaling = GENERATIONS[generation]
-        self.store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-        self.store.register(get_types_from_msg(self._state_definition(), STATE))
-        for name, text in {**DASHBOARD, **(ROS1_ACTION if ros1 else {})}.items():
-            self.store.register(get_types_from_msg(text, name))
+        self.store = store_of(ros1, generation)
         self.messages: list[tuple[float, str, str, object]] = []
-
-    def _state_definition(self) -> str:
-        lines = ["std_msgs/Header header", "string[] joint_names"]
-        lines += [f"{POINT} {name}" for name in self.points]
-        if self.multi_dof:
-            lines.append("string[] multi_dof_joint_names")
-            lines += [f"{MULTI_DOF_POINT} multi_dof_{name}" for name in self.multi_dof]
-        if self.has_scaling:
-            lines.append("float64 speed_scaling_factor")
-        return "\n".join(lines) + "\n"
 
     def of(self, kind: str, *values):
         return self.store.types[kind](*values)

@@ -54,7 +54,11 @@ def log_of_smooth_motion(
 
 @pytest.mark.parametrize(
     ("gain", "lookahead"),
-    [(300.0, 0.1), pytest.param(150.0, 0.1, marks=pytest.mark.soak), (100.0, 0.2)],
+    [
+        (300.0, 0.1),
+        pytest.param(150.0, 0.1, marks=pytest.mark.soak),
+        pytest.param(100.0, 0.2, marks=pytest.mark.soak),
+    ],
 )
 def test_rounded_commands_leave_the_tuning_within_its_uncertainty(gain, lookahead):
     log = log_of_smooth_motion(gain, lookahead, has_commands=True)

@@ -15,6 +15,7 @@ from simbridge.errors import GuardViolation
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
 from simbridge.servo.feedforward import SCALING_RAMP
+from tests.properties import few_examples
 
 ROBOT = load_robot("ur10")
 HOME = ROBOT.home
@@ -253,6 +254,7 @@ commands = st.lists(
 
 
 @pytest.mark.slow
+@few_examples(25)
 @given(commands)
 def test_only_good_setpoints_come_out(sequence):
     guard = Guard(ROBOT, PERIOD, lookahead=0.03)

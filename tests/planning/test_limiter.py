@@ -150,7 +150,7 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
     st.floats(0.03, 0.1),
     st.sampled_from([0.002, 0.008]),
 )
-@few_examples(15)
+@few_examples(8, soak=300)
 def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
     limiter = Limiter(

@@ -18,8 +18,8 @@ from simbridge.trajectory import Trajectory
 
 
 def circle(centre, rotation=(1.0, 0.0, 0.0, 0.0)) -> Trajectory:
-    """0.1 m of radius at 50 mm/s."""
-    t = np.arange(60) * 0.1
+    """An arc of 0.1 m of radius at 50 mm/s."""
+    t = np.arange(12) * 0.25
     points = np.column_stack([0.1 * np.cos(0.5 * t), 0.1 * np.sin(0.5 * t), 0.0 * t]) + centre
     return Trajectory(t, np.column_stack([points, np.tile(rotation, (len(t), 1))]))
 

@@ -371,8 +371,17 @@ def spinning(robot, angle=2.5, speed=6.0):
     return Trajectory(t, np.array([pin.SE3ToXYZQUAT(start * turn) for turn in turns]))
 
 
-@pytest.mark.parametrize("name", ["ur10e", "ur10"])
-@pytest.mark.parametrize("gain", [2000.0, 300.0, 100.0])
+@pytest.mark.parametrize(
+    ("name", "gain"),
+    [
+        ("ur10", 2000.0),
+        ("ur10", 300.0),
+        ("ur10", 100.0),
+        ("ur10e", 300.0),
+        pytest.param("ur10e", 2000.0, marks=pytest.mark.soak),
+        pytest.param("ur10e", 100.0, marks=pytest.mark.soak),
+    ],
+)
 def test_a_late_command_keeps_velocity_limits(name, gain):
     robot = load_robot(name)
     scenario = Scenario(spinning(robot), on_limits="limit")

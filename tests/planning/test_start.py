@@ -18,8 +18,9 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
-# Four times that of an e-Series controller, s: where a plan begins does not depend on it.
-PERIOD = 0.008
+# Four times the period of an e-Series controller, s, and twice as fast: where a plan begins does
+# not depend on them.
+QUICK = {"period": 0.008, "speed_scale": 2.0}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def planned(robot, start=None, **more):
         robot,
         scenario,
         ForwardDynamicsParameters().build(robot),
-        Options(start=start, period=PERIOD, **more),
+        Options(start=start, **QUICK, **more),
     )[0]
 
 
@@ -73,7 +74,7 @@ def test_another_branch_is_stored(elbow_down):
 def test_check_and_settings_name_the_branch(elbow_down):
     from simbridge.running.run_setup import check_facts
 
-    prepared = prepare("circle", robot=elbow_down, options=Options(period=PERIOD))
+    prepared = prepare("circle", robot=elbow_down, options=Options(**QUICK))
     facts = check_facts(prepared)["start"]
 
     assert facts["joints"] == prepared.plan.start.joints.tolist()
@@ -117,7 +118,7 @@ def test_other_turns_of_homes_posture_are_tried():
     home_start = solver.solve(scenario.trajectory.start, robot.home).q
 
     with pytest.warns(UserWarning, match="whole turns away.*wrist_3_joint would be at") as notes:
-        plan, _ = make_plan(robot, scenario, solver, Options(start="auto", period=PERIOD))
+        plan, _ = make_plan(robot, scenario, solver, Options(start="auto", **QUICK))
 
     (note,) = [str(note.message) for note in notes if "The plan starts" in str(note.message)]
     assert "branch" not in note
@@ -135,13 +136,13 @@ def test_a_refused_turn_names_the_home_that_passes():
     solver = ForwardDynamicsParameters().build(robot)
 
     with pytest.raises(LimitExceeded, match=r"would pass: use --home (.+) or") as caught:
-        make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home", period=PERIOD))
+        make_plan(robot, Scenario(turn_of_tool(1.5)), solver, Options(start="home", **QUICK))
 
     words = str(caught.value).partition("--home ")[2].partition(" or --start")[0].split()
     home = [float(word) for word in words]
     other = load_robot("ur5e", home=home)
     solver = ForwardDynamicsParameters().build(other)
-    plan, _ = make_plan(other, Scenario(turn_of_tool(1.5)), solver, Options(period=PERIOD))
+    plan, _ = make_plan(other, Scenario(turn_of_tool(1.5)), solver, Options(**QUICK))
     assert plan.start is None
 
 
@@ -156,7 +157,7 @@ def test_a_refused_turn_names_the_home_that_passes():
 def test_turns_that_no_start_fits_say_so(turns, advice):
     robot = load_robot("ur5e")
     solver = ForwardDynamicsParameters().build(robot)
-    options = Options(start="auto", period=PERIOD)
+    options = Options(start="auto", **QUICK)
 
     with pytest.raises(LimitExceeded) as caught:
         make_plan(robot, Scenario(turn_of_tool(turns)), solver, options)

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from simbridge.recording.ros_messages import DEFINITIONS, joint_state, pose_stamped, status
+from tests.properties import few_examples
 
 JOINT_STATE, _, POSE_STAMPED, STATUS, _ = DEFINITIONS
 # A CDR string ends at its first NUL.
@@ -49,6 +50,7 @@ def test_standard_messages_are_those_of_ros_2(ros):
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(st.data(), TEXTS, NAMES, SECONDS)
 def test_joint_states_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     numbers = [data.draw(vectors(len(names))) for _ in range(3)]
@@ -60,6 +62,7 @@ def test_joint_states_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     assert packed == bytes(ros.serialize_cdr(message, JOINT_STATE))
 
 
+@few_examples(20)
 @given(st.data(), TEXTS, NAMES, SECONDS)
 def test_positions_alone_are_packed_as_by_ros(ros, data, frame_id, names, seconds):
     position = data.draw(vectors(len(names)))
@@ -106,6 +109,7 @@ def test_a_status_keeps_every_number(ros, frame_id, seconds, index, numbers, mod
     assert packed == bytes(ros.serialize_cdr(read, STATUS))
 
 
+@few_examples(20)
 @given(st.data(), NAMES)
 def test_messages_of_ros_become_arrays(ros, data, names):
     count = data.draw(st.integers(0, 5))

@@ -160,11 +160,11 @@ def test_messages_are_published_at_their_stamps(finished):
 
 
 def test_stamps_of_milliseconds_are_exact(run_of, write_log, tmp_path):
-    path = write_log(tmp_path / "log.mcap", run_of(3000, period=0.001), period=0.001)
+    path = write_log(tmp_path / "log.mcap", run_of(1500, period=0.001), period=0.001)
 
     times = times_of(path, "/target")
 
-    assert times == [k * 10**6 for k in range(3000)]
+    assert times == [k * 10**6 for k in range(1500)]
 
 
 @pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 69), (0.008, 31), (0.01, 25), (0.3, 1)])

@@ -15,7 +15,7 @@ from simbridge.robot import Joint, Link, Robot, Shape
 from simbridge.robot.collision import MARGIN, CollisionModel, collision_model
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 from tests.refusals import refuses
 
 ARMS = ("ur10", "ur10e")
@@ -301,7 +301,7 @@ def wandering(rng, start, samples, step):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", variants(ARMS, "ur10"))
 @few_examples(15)
 @given(
     seed=st.integers(0, 2**32 - 1),

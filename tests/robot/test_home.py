@@ -15,6 +15,8 @@ from simbridge.robot.kinematics import joint_origins, tool_path
 from simbridge.robot.urdf_reader import read_urdf
 from simbridge.robot.workspace import TOOL_DOWN
 from simbridge.running.run_setup import prepare
+from simbridge.trajectory.paper_size import paper_size
+from tests.properties import variants
 from tests.robot.test_urdf_reader import GOOD, INERTIAL
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
@@ -27,8 +29,14 @@ def seven():
     return load_robot(URDF / "seven_joints.urdf")
 
 
-def test_a_ur10_from_urdf_has_ur_home():
-    robot = load_robot(URDF / "ur10_from_ros.urdf")
+@pytest.fixture(scope="module")
+def ur10_from_ros():
+    return load_robot(URDF / "ur10_from_ros.urdf")
+
+
+@pytest.mark.shares_setup
+def test_a_ur10_from_urdf_has_ur_home(ur10_from_ros):
+    robot = ur10_from_ros
     tool = tool_path(robot, robot.home[None])[0]
 
     assert tool[:3] == pytest.approx([0.75, 0.164, 0.3], abs=1e-9)
@@ -42,21 +50,46 @@ def test_a_ur10_from_urdf_has_ur_home():
 
 @pytest.mark.shares_setup
 @pytest.mark.slow
+@pytest.mark.parametrize(("arm", "scale"), [("seven", 0.5), ("ur10_from_ros", 1.0)])
+def test_a_found_home_places_the_paths(request, arm, scale):
+    robot = request.getfixturevalue(arm)
+    size = paper_size(robot)
+    tool = tool_path(robot, robot.home[None])[0]
+
+    assert size.scale == scale
+    assert tool[:3] == pytest.approx(size.centre, abs=1e-3)
+    assert abs(tool[3:] @ size.orientation) == pytest.approx(1.0, abs=1e-6)
+    assert pose.rotate(tool[3:], [0.0, 0.0, 1.0]) == pytest.approx([0.0, 0.0, -1.0], abs=1e-3)
+
+
+@pytest.mark.shares_setup
+@pytest.mark.slow
+def test_a_note_names_the_home_that_was_found(seven):
+    flag = seven.notes[-1].partition("--home ")[2].partition(". ")[0]
+
+    assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
+
+
+# test_a_given_home_moves_no_scenario finds the same workspace again.
+@pytest.mark.soak
 def test_the_search_repeats_itself(seven):
     again = load_robot(URDF / "seven_joints.urdf")
 
     assert np.array_equal(again.home, seven.home)
     assert again.workspace == seven.workspace
 
-    flag = seven.notes[-1].partition("--home ")[2].partition(". ")[0]
-
-    assert [float(q) for q in flag.split()] == pytest.approx(seven.home.tolist(), abs=1e-3)
-
 
 @pytest.mark.shares_setup
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scenario", sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"})
+    "scenario",
+    variants(
+        sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"}),
+        "helix",
+        "iso_cube",
+        "pick_and_place",
+        "step",
+    ),
 )
 def test_every_scenario_fits_a_seven_joint_arm(seven, scenario):
     prepared = prepare(scenario, robot=seven, options=Options(on_limits="limit"))

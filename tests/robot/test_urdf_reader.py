@@ -113,8 +113,13 @@ def test_joint_kinds_and_limits_are_read():
     assert list(robot.max_effort) == [80.0, 60.0, 200.0, 20.0, 10.0]
 
 
-@pytest.mark.slow
-def test_home_is_the_middle_by_default():
+@pytest.fixture
+def without_search(monkeypatch):
+    """No better home is searched for, which takes most of the time that reading a robot takes."""
+    monkeypatch.setattr("simbridge.robot.load.with_found_home", lambda arm, **_: arm)
+
+
+def test_home_is_the_middle_by_default(without_search):
     assert list(read_urdf(URDF / "odd_axes.urdf").home) == [
         0.0,
         -0.5,
@@ -229,10 +234,9 @@ def test_byte_order_marks_are_accepted(tmp_path):
     path = tmp_path / "odd_axes.urdf"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
 
-    assert read_urdf(path).checksum == load_robot(URDF / "odd_axes.urdf").checksum
+    assert read_urdf(path).checksum == read_urdf(URDF / "odd_axes.urdf").checksum
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("home", "reason"),
     [
@@ -242,7 +246,7 @@ def test_byte_order_marks_are_accepted(tmp_path):
         ([float("inf"), 0.0, 0.0, 0.0, 0.0], "inf is outside the range of without_axis"),
     ],
 )
-def test_an_impossible_home_is_refused(home, reason):
+def test_an_impossible_home_is_refused(without_search, home, reason):
     with pytest.raises(InvalidHome, match=reason):
         load_robot(URDF / "odd_axes.urdf", home=home)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.backends.pybullet import import_pybullet
 from simbridge.robot import Joint, Link, Robot, Shape
+from tests.properties import few_examples
 
 ARMS = ("ur10", "ur10e")
 TCP = pin.SE3(pin.rpy.rpyToMatrix(0.1, 0.2, 0.3), np.array([0.01, 0.02, 0.12]))
@@ -175,6 +176,7 @@ def any_robot(seed, n):
     )
 
 
+@few_examples(20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
 def test_any_arm_reads_back_the_same(seed, n):
     robot = any_robot(seed, n)

@@ -40,7 +40,7 @@ def accelerations(q):
 
 
 @pytest.mark.slow
-@few_examples(25)
+@few_examples(12, soak=500)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_corners_are_smoothed_into_limits(speeds):
     q = corners(speeds)
@@ -55,7 +55,7 @@ def test_corners_are_smoothed_into_limits(speeds):
 
 
 @pytest.mark.slow
-@few_examples(6)
+@few_examples(3, soak=120)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
     wanted, excess = smooth_motion(LAW, corners(speeds))
@@ -88,6 +88,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
     q = corners(speeds)

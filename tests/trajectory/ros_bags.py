@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from rosbags import rosbag1, rosbag2
 from rosbags.typesys import Stores, get_typestore
@@ -12,6 +14,17 @@ POSE = "geometry_msgs/msg/PoseStamped"
 TF = "tf2_msgs/msg/TFMessage"
 
 
+# A store generates the code that writes a kind of message when that is first written.
+@functools.cache
+def store_of(ros1: bool):
+    """Return the store of the messages of one version of ROS."""
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    if ros1:
+        # As in tf2_msgs of ROS 1, which is not among the types of its core.
+        store.register({TF: get_typestore(Stores.ROS2_HUMBLE).fielddefs[TF]})
+    return store
+
+
 def write_rosbag(path, messages, ros1: bool = False):
     """A bag by rosbags' own writer."""
     fill(rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9), messages, ros1)
@@ -20,7 +33,7 @@ def write_rosbag(path, messages, ros1: bool = False):
 
 def fill(writer, messages, ros1: bool) -> None:
     """Messages are (topic, stamp ns, frame, x) for a pose, with a child frame for a transform."""
-    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    store = store_of(ros1)
     types = store.types
     encode = store.serialize_ros1 if ros1 else store.serialize_cdr
     time = types["builtin_interfaces/msg/Time"]
@@ -63,10 +76,7 @@ class Maker:
 
     def __init__(self, ros1: bool = False) -> None:
         self.ros1 = ros1
-        self.store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-        if ros1:
-            # As in tf2_msgs of ROS 1, which is not among the types of its core.
-            self.store.register({TF: get_typestore(Stores.ROS2_HUMBLE).fielddefs[TF]})
+        self.store = store_of(ros1)
 
     def of(self, kind: str, *values):
         return self.store.types[kind](*values)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from rosbags import rosbag1, rosbag2
-from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError
 from simbridge.trajectory.files import pose_topics
-from tests.trajectory.ros_bags import pose_messages, write_rosbag
+from tests.trajectory.ros_bags import pose_messages, store_of, write_rosbag
 from tests.trajectory.tables.joint_tables import JOINTS, ROBOT, TIMES, read
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -25,7 +24,7 @@ def messages_of(names=NAMES, joints=JOINTS, *, topic="/joint_states", stamps=STA
 
 def write_joints(path, messages, *, ros1=False):
     """Write a bag; messages are (topic, stamp ns, names, positions), recorded 20 ms apart."""
-    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    store = store_of(ros1)
     types = store.types
     time = types["builtin_interfaces/msg/Time"]
     header = types["std_msgs/msg/Header"]

@@ -73,7 +73,7 @@ def test_an_invalid_sampling_is_refused(given) -> None:
 
 
 @pytest.mark.slow
-def test_a_low_rate_shows_as_sampling_error(cli, tmp_path, line) -> None:
+def test_a_low_rate_shows_as_sampling_error(cli, tmp_path, line, without_pages) -> None:
     flags = ("--sample-rate", 5, "--on-limits", "limit", "--json")
 
     first = cli("run", line, *flags, "--out", tmp_path / "a")

@@ -17,6 +17,7 @@ from simbridge.errors import InvalidParameter, InvalidTrajectory, SimbridgeError
 from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, Trajectory
 from simbridge.trajectory.writers import write_table
+from tests.properties import few_examples
 
 HALF = math.sqrt(0.5)
 
@@ -65,12 +66,14 @@ def test_the_reference_turns_the_shorter_way() -> None:
     np.testing.assert_array_equal(trajectory.poses[1], flipped)
 
 
+@few_examples(20)
 @given(trajectories())
 def test_the_reference_meets_every_sample_bit_for_bit(trajectory: Trajectory) -> None:
     np.testing.assert_array_equal(trajectory.reference(trajectory.elapsed), trajectory.poses)
     np.testing.assert_array_equal(trajectory.target(trajectory.elapsed, "linear"), trajectory.poses)
 
 
+@few_examples(20)
 @given(trajectories(), st.lists(st.floats(-5.0, 150.0), min_size=1, max_size=20))
 def test_a_held_target_is_the_last_sample(trajectory: Trajectory, instants: list[float]) -> None:
     # Within rounding of a sample both answers are correct.
@@ -89,6 +92,7 @@ def test_a_held_target_is_the_last_sample(trajectory: Trajectory, instants: list
     np.testing.assert_array_equal(trajectory.target(instants, "zero-order"), trajectory.poses[last])
 
 
+@few_examples(20)
 @given(trajectories(-2e9, 2e9))
 def test_a_held_target_changes_at_its_instant(
     trajectory: Trajectory,
@@ -179,6 +183,7 @@ def test_a_speed_scale_must_be_positive(scale: float) -> None:
         line().scale_speed(scale)
 
 
+@few_examples(20)
 @given(
     trajectories(),
     arrays(float, 3, elements=st.floats(-3.0, 3.0)),
@@ -204,6 +209,7 @@ def test_an_invalid_frame_is_refused() -> None:
         line().transform(np.zeros(7))
 
 
+@few_examples(20)
 @given(trajectories())
 def test_the_pendant_base_is_half_turned(trajectory: Trajectory) -> None:
     frame = pinocchio.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
@@ -251,6 +257,7 @@ def test_a_quaternion_rounded_to_three_decimals_is_normalised() -> None:
     assert trajectory.start[6] / trajectory.start[3] == pytest.approx(1.001, abs=1e-14)
 
 
+@few_examples(20)
 @given(trajectories())
 def test_normalising_again_changes_no_bit(trajectory: Trajectory) -> None:
     np.testing.assert_array_equal(
