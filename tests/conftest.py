@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from simbridge.__main__ import NEW_OBJECTS
-from simbridge.cli import report_command
+from simbridge.cli import compare_command, report_command
 from simbridge.cli.command_line import main
 from simbridge.resources import SCENARIOS
 from simbridge.running import run_ending
@@ -217,6 +217,12 @@ def short_pages(monkeypatch, write_short_page):
     """
     for module in (run_ending, report_command):
         monkeypatch.setattr(module, "write_report", write_short_page)
+
+
+@pytest.fixture
+def short_comparisons(monkeypatch):
+    """Each compare.html is one word long: its drawings take most of the command's time."""
+    monkeypatch.setattr(compare_command, "compare_page", lambda *_: "page")
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,7 @@ def test_a_judged_log_follows_its_schema(cli, tmp_path):
     assert value["logs"][0]["tolerances"]["violations"]
 
 
-def test_a_comparison_follows_its_schema(cli, line, tmp_path):
+def test_a_comparison_follows_its_schema(cli, line, tmp_path, short_comparisons):
     for name in ("one", "two"):
         cli("run", line, "--out", tmp_path / name)
 

@@ -8,6 +8,8 @@ import shutil
 
 import pytest
 
+pytestmark = [pytest.mark.usefixtures("short_comparisons"), pytest.mark.shares_setup]
+
 
 def listed(cli, *flags):
     answer = cli("runs", *flags, "--json")

@@ -10,18 +10,18 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def lagging_run(
-    tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, line: Path
+def square_lap(
+    tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, short: dict[str, Path]
 ) -> Path:
-    """The directory of a run of `line` through a servo that lags."""
-    out = tmp_path_factory.mktemp("run") / "servoj"
-    assert run_without_page(line, "--servo", "servoj", "--out", out) == 0
+    """The directory of a run of a lap of the paper's square."""
+    out = tmp_path_factory.mktemp("run") / "square"
+    assert run_without_page(short["square_tracking"], "--out", out) == 0
     return out
 
 
-@pytest.fixture(scope="module", params=["line_run", "square_run", "lagging_run"])
+@pytest.fixture(scope="module", params=["line_run", "square_lap"])
 def run(request: pytest.FixtureRequest) -> Path:
-    """Three runs: a line, the paper's square, and the line through a servo that lags."""
+    """Two runs: a line, and a lap of the paper's square."""
     return Path(request.getfixturevalue(request.param))
 
 

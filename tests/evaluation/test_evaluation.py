@@ -15,16 +15,16 @@ from simbridge.evaluation.summary import summarize
 from simbridge.files import mapped_arrays
 from simbridge.recording.run_directory import RunDirectory
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 
 @pytest.mark.parametrize("full_disk", [False, True])
 def test_mapped_arrays_change_no_number(
-    run: Path, full_disk: bool, monkeypatch: pytest.MonkeyPatch
+    line_run: Path, full_disk: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def numbers() -> Any:
         """The run's summary, and its samples as a table."""
-        evaluation = Evaluation.read(run)
+        evaluation = Evaluation.read(line_run)
         return summarize(evaluation, "completed"), evaluation.samples().table()
 
     def refuse(*_: int) -> None:

@@ -16,7 +16,9 @@ pytestmark = pytest.mark.usefixtures("without_pages")
 
 
 @pytest.mark.slow
-def test_simulated_and_measured_runs_have_it(cli, line_run, measured, slower, tmp_path):
+def test_simulated_and_measured_runs_have_it(
+    cli, line_run, measured, slower, tmp_path, short_comparisons
+):
     answer = cli("compare", line_run, measured, slower, "--out", tmp_path / "out", "--json")
 
     errors = [run["prediction_error"] for run in json.loads(answer.out)["runs"]]
@@ -51,8 +53,8 @@ def test_a_late_arm_has_a_delay_and_little_else(line_run):
 
 
 @pytest.mark.slow
-def test_arms_with_other_joints_have_none(cli, line_run, short, tmp_path):
-    cli("run", short["circle"], "--robot", "planar3r", "--out", tmp_path / "planar")
+def test_arms_with_other_joints_have_none(cli, line_run, small, tmp_path):
+    cli("run", small["circle"], "--robot", "planar3r", "--out", tmp_path / "planar")
     simulated = Evaluation.of(RunDirectory.open(tmp_path / "planar"))
     measured = Evaluation.of(RunDirectory.open(line_run))
 

@@ -15,6 +15,8 @@ from evo.tools import file_interface
 from simbridge.evaluation.metrics import associate
 from simbridge.trajectory import read_trajectory
 
+pytestmark = pytest.mark.shares_setup
+
 
 def read_summary(run: Path) -> Any:
     """The content of a run's summary.json."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +17,7 @@ from simbridge.evaluation.metrics import delays
 from simbridge.evaluation.metrics.delays import compensate_delay, delay, motion_through
 from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot import pose
-from tests.properties import variants
+from tests.properties import few_examples, variants
 
 Array = NDArray[Any]
 Motion = Callable[[Array], Array]
@@ -119,7 +119,7 @@ def test_a_sampled_motion_gives_the_delay(motion: Motion, period: float) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@few_examples(20)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
 def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: float) -> None:
     t = STAMPS[0.008] + start
@@ -129,31 +129,35 @@ def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: 
     )
 
 
+@PERIODS
 @pytest.mark.parametrize("known", variants([-0.05, 0.0, 0.0333, 0.2], 0.0333))
 @pytest.mark.parametrize("sigma", [1e-5, pytest.param(1e-4, marks=pytest.mark.soak), 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
-def test_noise_costs_the_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
-    assert_theoretical_precision(motion, sigma, known)
+def test_noise_costs_the_theoretical_precision(
+    motion: Motion, sigma: float, known: float, period: float
+) -> None:
+    assert_theoretical_precision(motion, sigma, known, period)
 
 
-def test_noise_costs_a_lead_no_more_than_a_delay() -> None:
-    assert_theoretical_precision(circle, 1e-3, -0.05)
+@PERIODS
+def test_noise_costs_a_lead_no_more_than_a_delay(period: float) -> None:
+    assert_theoretical_precision(circle, 1e-3, -0.05, period)
 
 
-def assert_theoretical_precision(motion: Motion, sigma: float, known: float) -> None:
+def assert_theoretical_precision(motion: Motion, sigma: float, known: float, period: float) -> None:
     """Assert that a known delay, s, is found in noise of a standard deviation, m."""
     # No unbiased estimate varies less than sigma / (RMS speed sqrt(samples)), the Cramer-Rao bound.
-    for period, t in STAMPS.items():
-        clean = motion(t - known)
-        speed = np.linalg.norm(np.diff(clean[:, :3], axis=0), axis=1) / period
-        bound = sigma / math.sqrt(np.mean(speed**2) * len(t))
-        for seed in range(3):
-            assert delay(t, motion, noisy(clean, sigma, seed)) == pytest.approx(
-                known, abs=4.0 * bound + 1e-6
-            )
+    t = STAMPS[period]
+    clean = motion(t - known)
+    speed = np.linalg.norm(np.diff(clean[:, :3], axis=0), axis=1) / period
+    bound = sigma / math.sqrt(np.mean(speed**2) * len(t))
+    for seed in range(3):
+        assert delay(t, motion, noisy(clean, sigma, seed)) == pytest.approx(
+            known, abs=4.0 * bound + 1e-6
+        )
 
 
-@pytest.mark.parametrize("period", STAMPS)
+@PERIODS
 @pytest.mark.parametrize("known", variants([0.0, 0.037, 0.1003, 0.2], 0.037, 0.1003))
 def test_a_noisy_square_gives_the_delay(known: float, period: float) -> None:
     """At 200 mm/s and with half a millimetre of noise, the delay is right to 0.5 ms."""
@@ -179,6 +183,8 @@ def test_stamps_need_not_be_uniform() -> None:
         )
 
 
+# With 20,000 samples, below, it is as long for a rough search of fewer.
+@pytest.mark.soak
 def test_a_long_recording_is_as_precise() -> None:
     t = np.arange(100_000) * 0.002
 
@@ -375,7 +381,7 @@ def test_a_long_gap_leaves_no_delay() -> None:
     assert delay(t, drift, drift(t - 0.02)) is None
 
 
-@settings(max_examples=60)
+@few_examples(30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 40),

@@ -80,8 +80,17 @@ def test_absolute_errors_equal_those_of_evo(pair: tuple[Array, Array]) -> None:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
-@pytest.mark.parametrize("delta", [1, 7, 100])
-@pytest.mark.parametrize("all_pairs", [False, True])
+@pytest.mark.parametrize(
+    ("delta", "all_pairs"),
+    [
+        (1, False),
+        (7, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.soak)
+            for case in ((7, False), (100, False), (1, True), (100, True))
+        ),
+    ],
+)
 def test_relative_errors_equal_those_of_evo(
     pair: tuple[Array, Array], delta: int, all_pairs: bool
 ) -> None:
