@@ -9,7 +9,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator.record import RECORD_LENGTH, TickRecord
+from simbridge.emulator import record as record_module
+from simbridge.emulator.record import TickRecord
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.options import Options
@@ -20,6 +21,7 @@ from simbridge.robot.parts import DhTable
 from simbridge.trajectory import Trajectory
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
+from tests.properties import variants
 
 
 @pytest.fixture
@@ -204,7 +206,7 @@ def test_paused_move_resumes_to_its_goal(bench):
     assert bench.at_rest and (bench.state.target_q != goal).any()
 
     resting = bench.state.target_q
-    bench.tick(5.0)
+    bench.tick(1.0)
 
     assert (bench.state.target_q == resting).all()
     assert bench.controller.play_program()
@@ -221,7 +223,7 @@ def test_paused_move_resumes_to_its_goal(bench):
 )
 def test_paused_speed_ramps_up_again(bench, motion):
     bench.load(motion)
-    bench.tick(2.0)
+    bench.tick(1.0)
     fastest = np.abs(bench.speeds()).max()
 
     assert fastest > 0.01
@@ -281,7 +283,7 @@ def test_servoj_jump_causes_protective_stop(strict):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gain", [2000.0, 100.0])
+@pytest.mark.parametrize("gain", variants([2000.0, 100.0], 2000.0))
 def test_late_commands_of_limited_turn_are_followed(strict, gain):
     bench = strict
     t = np.arange(0.0, 2.0, 0.01)
@@ -442,7 +444,7 @@ def test_a_safeguard_does_not_end_an_emergency(bench):
 def test_joint_stops_at_end_of_range(bench):
     end = ROBOT.position_max[5]
     bench.load("speedj([0, 0, 0, 0, 0, 1.5], 5.0, 60)")
-    bench.tick(20.0)
+    bench.tick(8.0)
 
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
@@ -536,25 +538,18 @@ def test_a_program_reads_the_joints_of_earlier_ticks(bench):
     assert seen[now - 5] == earlier != newest
 
 
-def test_the_record_is_bounded():
+def test_the_record_is_bounded(monkeypatch):
+    # Its own length takes half a second to fill.
+    length = 1000
+    monkeypatch.setattr(record_module, "RECORD_LENGTH", length)
     record = TickRecord(6)
     q = np.zeros(6)
-    for i in range(RECORD_LENGTH + 10):
+    for i in range(length + 10):
         record.add(i, None, target_q=q, actual_q=q)
         record.inputs.append((i, (), ()))
 
-    assert len(record.ticks()["tick"]) == len(record.inputs) == RECORD_LENGTH
+    assert len(record.ticks()["tick"]) == len(record.inputs) == length
     assert record.ticks()["tick"][0] == record.inputs[0][0] == 10
-
-
-def test_an_unreachable_target_stops_protectively(bench):
-    bench.load(
-        "p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)"
-    )
-    bench.tick(4.0)
-
-    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
-    assert bench.at_rest
 
 
 def test_movec_refuses_points_on_a_line(bench):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -33,15 +35,23 @@ CORNER = np.array([0.0, 0.1, 0.0])
 ACROSS = np.array([0.1, 0.1, 0.0])
 
 
-@pytest.mark.parametrize("move", ["movel", "movep"])
-def test_blend_passes_its_corner_without_stopping(bench, move):
+@cache
+def places_around_corner(move: str) -> np.ndarray:
+    """The TCP (K, 3), m, on its way to ACROSS by two moves with a blend of 20 mm at CORNER."""
+    bench = Bench().running()
     bench.load(
         "p0 = get_target_tcp_pose()",
         f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
         f"{move}({pose(0.1, 0.1)}, a=1.0, v=0.1)",
     )
     bench.finish()
-    points = places(bench)
+    return places(bench)
+
+
+@pytest.mark.shares_setup
+@pytest.mark.parametrize("move", ["movel", "movep"])
+def test_blend_passes_its_corner_without_stopping(move):
+    points = places_around_corner(move)
 
     assert points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
@@ -60,14 +70,9 @@ def test_blend_passes_its_corner_without_stopping(bench, move):
     )
 
 
-def test_a_parabola_is_evenly_accelerated(bench):
-    bench.load(
-        "p0 = get_target_tcp_pose()",
-        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
-    )
-    bench.finish()
-    points = places(bench)
+@pytest.mark.shares_setup
+def test_a_parabola_is_evenly_accelerated():
+    points = places_around_corner("movel")
     acceleration = np.diff(points, 2, axis=0) / DT**2
     inside = np.linalg.norm(points[1:-1] - CORNER, axis=1) < 0.019
 
@@ -77,14 +82,9 @@ def test_a_parabola_is_evenly_accelerated(bench):
     )
 
 
-def test_an_arc_of_movep_is_a_circle(bench):
-    bench.load(
-        "p0 = get_target_tcp_pose()",
-        f"movep({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-        f"movep({pose(0.1, 0.1)}, a=1.0, v=0.1)",
-    )
-    bench.finish()
-    points = places(bench)
+@pytest.mark.shares_setup
+def test_an_arc_of_movep_is_a_circle():
+    points = places_around_corner("movep")
     inside = np.linalg.norm(points - CORNER, axis=1) < 0.0199
 
     assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(
@@ -117,7 +117,7 @@ def test_blend_from_movej_is_smooth(bench, goal):
 
 def test_last_radius_ends_at_the_goal(bench):
     bench.load(
-        "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)"
+        "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(0.1)"
     )
     bench.finish()
 

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import ProtocolViolation
@@ -14,6 +14,7 @@ from simbridge.emulator.rtde_variables import input_variables, output_variables
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RTDE_FORMATS, RobotMode, RtdePackage, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import FakeController
+from tests.properties import few_examples
 
 POLYSCOPE_X = ("10.7", "10.12", "10.14")
 PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
@@ -571,7 +572,7 @@ _FRAMES = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@few_examples(100)
 @given(st.lists(_FRAMES, max_size=8))
 def test_any_bytes_do_not_accumulate(chunks: list[bytes]) -> None:
     controller = FakeController("5.25")

@@ -86,8 +86,11 @@ def test_new_built_in_functions_are_known(bench: Bench) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
-    [HEAVY, "def f():\n" + "x = 1 " * 150_000 + "end\n", "x = " + "(" * 990_000],
-    ids=["calls", "x", "brackets"],
+    [
+        pytest.param(HEAVY, id="calls"),
+        pytest.param("def f():\n" + "x = 1 " * 150_000 + "end\n", id="x", marks=pytest.mark.soak),
+        pytest.param("x = " + "(" * 990_000, id="brackets"),
+    ],
 )
 def test_expensive_script_is_refused(bench: Bench, source: str) -> None:
     bench.begin(source).join()

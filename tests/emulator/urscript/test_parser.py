@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import ScriptSyntaxError
@@ -16,6 +16,7 @@ from simbridge.emulator.urscript.parser import (
 )
 from simbridge.emulator.urscript.syntax_tree import Node, element_path, first_word, literal
 from simbridge.errors import SimbridgeError
+from tests.properties import few_examples
 
 
 def refusal(source: str) -> ScriptSyntaxError:
@@ -180,7 +181,7 @@ def test_the_nesting_of_blocks_is_limited() -> None:
     parse(nested(MAX_BLOCKS))
 
     assert refusal(nested(MAX_BLOCKS + 1)).line == MAX_BLOCKS + 1
-    assert "blocks" in refusal(nested(20_000)).reason
+    assert "blocks" in refusal(nested(5_000)).reason
 
 
 def test_the_nesting_of_loops_is_limited() -> None:
@@ -193,7 +194,7 @@ def test_the_nesting_of_loops_is_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 9999 + "]" * 9999, "1" + "+1" * 9999, "-" * 9999 + "x", "f(" * 9999 + ")" * 9999]
+    "text", ["[" * 3000 + "]" * 3000, "1" + "+1" * 3000, "-" * 3000 + "x", "f(" * 3000 + ")" * 3000]
 )
 def test_the_nesting_of_expressions_is_limited(text: str) -> None:
     assert f"more than {MAX_EXPRESSION} deep" in refusal(f"x = {text}").reason
@@ -272,7 +273,7 @@ _KEYWORDS = [
 _WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
 
 
-@settings(max_examples=300)
+@few_examples(100)
 @given(st.lists(_WORDS, max_size=40))
 def test_any_words_compile_or_are_refused(words: list[str]) -> None:
     try:
