@@ -15,7 +15,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge.errors import UnusableSamples
-from simbridge.identification.data import Samples, read_recording_samples
+from simbridge.identification.data import Identification, Samples, read_recording_samples
 from simbridge.identification.identification import identify
 from simbridge.identification.joint_lag import fit_joint_servo
 from simbridge.identification.kinematics import fit_kinematics
@@ -37,6 +37,12 @@ def arms() -> tuple[Robot, ...]:
 
 def arm(name: str) -> Robot:
     return next(robot for robot in arms() if robot.name == name)
+
+
+@lru_cache
+def of_real_ur3e() -> Identification:
+    """What the recording of a real arm, which is not named, shows."""
+    return identify(read_recording_samples(RECORDING), robot=None, others=arms())
 
 
 def poses_in_pendant_base(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -158,8 +164,15 @@ CALIBRATIONS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CALIBRATIONS)
-@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("ur10e", 1.0),
+        ("ur5e", 0.3),
+        pytest.param("ur10e", 0.3, marks=pytest.mark.soak),
+        pytest.param("ur5e", 1.0, marks=pytest.mark.soak),
+    ],
+)
 def test_an_estimated_tool_is_within_a_few_deviations(name, share):
     """Its length cannot be separated from the flange's distance, which calibrations of a UR10e
     change by up to 1 mm.
@@ -195,10 +208,11 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
 
 
 @pytest.mark.slow
+@pytest.mark.shares_setup
 def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = read_recording_samples(RECORDING)
-    kinematics = identify(whole, robot=arm("ur3e"))["kinematics"]
+    kinematics = of_real_ur3e()["kinematics"]
 
     assert np.abs(np.array(kinematics["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(
         kinematics["uncertainty"]["tcp"][:3]
@@ -376,9 +390,11 @@ def test_a_wrong_robot_is_named():
         assert "a UR5e fits to within 0 mm" in result["not_identified"][name]
 
 
+@pytest.mark.slow
+@pytest.mark.shares_setup
 def test_a_real_ur3e_shows_no_servoj():
     """The declared payload of this recording is 1.07 kg."""
-    result = identify(read_recording_samples(RECORDING), robot=None, others=arms())
+    result = of_real_ur3e()
 
     assert result["robot"] == "ur3e"
     assert result["payload_kg"]["value"] == pytest.approx(1.07, abs=0.03)
@@ -490,7 +506,7 @@ def test_noise_and_freedrive_have_nothing_to_show():
 @pytest.mark.slow
 def test_positions_of_every_cycle_are_enough():
     """As in a run in simulation: a command in every cycle, on its edge."""
-    samples = of_servoj(Sender(0.002, 0.0), duration=2.0)
+    samples = of_servoj(Sender(0.002, 0.0), duration=1.0)
     full = identify(samples, robot=arm("ur5e"))
 
     assert full["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)

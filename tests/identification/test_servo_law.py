@@ -85,12 +85,12 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize(
     ("gain", "lookahead", "delay"),
-    [(2000.0, 0.03, 5), (300.0, 0.1, 0), (700.0, 0.06, 2)]
+    [(2000.0, 0.03, 5), (700.0, 0.06, 2)]
     + [
         pytest.param(gain, lookahead, delay, marks=SOAK)
         for gain, lookahead, others in (
             (2000.0, 0.03, (0, 2)),
-            (300.0, 0.1, (2, 5)),
+            (300.0, 0.1, (0, 2, 5)),
             (700.0, 0.06, (0, 5)),
         )
         for delay in others
@@ -182,7 +182,8 @@ def test_skipped_and_held_commands_hide_no_phase() -> None:
     ("gain", "lookahead", "phase", "delays"),
     [
         pytest.param(2000.0, 0.034, 0.0, MANY, marks=SOAK),
-        (2000.0, 0.05, 0.0, MANY),
+        # As in the cycles of an e-Series, below.
+        pytest.param(2000.0, 0.05, 0.0, MANY, marks=SOAK),
         pytest.param(300.0, 0.1, 0.0048, MANY, marks=SOAK),
         (1900.0, 0.03, 0.0048, WIDE),
     ],
@@ -200,7 +201,7 @@ def test_another_tuning_is_found_where_the_link_jitters(
 
 def test_another_tuning_is_found_in_the_cycles_of_an_e_series() -> None:
     # More than the search uses: it takes blocks of them.
-    commands = motion(2500, cycle=E_SERIES_CYCLE)
+    commands = motion(1500, cycle=E_SERIES_CYCLE)
     received = varied(len(commands), WIDE)
     targets = controller(commands, 2000.0, 0.05, received, cycle=E_SERIES_CYCLE)
 
@@ -211,7 +212,9 @@ def test_another_tuning_is_found_in_the_cycles_of_an_e_series() -> None:
     assert (search.gain, search.lookahead) == pytest.approx((2000.0, 0.05), rel=1e-6)
 
 
-@pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
+@pytest.mark.parametrize(
+    ("gain", "lookahead"), [pytest.param(4000.0, 0.02, marks=SOAK), (50.0, 0.3)]
+)
 def test_no_unacceptable_tuning_is_named(gain: float, lookahead: float) -> None:
     commands = motion()
     targets = controller(commands, gain, lookahead, varied(len(commands), MANY))
@@ -330,7 +333,7 @@ def test_the_law_holds_within_two_percent(
 
 
 def test_another_tuning_is_named(on_controller: Any) -> None:
-    run = on_controller(1000.0, 0.05, cycles=1500)
+    run = on_controller(1000.0, 0.05, cycles=1000)
     check = checked(run)
 
     assert check["prediction_off_m"] is not None

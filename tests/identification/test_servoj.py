@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ CASES = {
 }
 
 
+@cache
 def made(name: str) -> tuple[TargetMotion, np.ndarray, tuple[float, ...]]:
     """The recording of a case, its commands, and the case."""
     gain, lookahead, duration, phase, cycle, every, held, skipped = CASES[name]
@@ -57,9 +59,8 @@ def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[C
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split")
-)
+@pytest.mark.shares_setup
+@pytest.mark.parametrize("name", variants(CASES, "as the real UR5e", "CB3, split"))
 def test_tuning_timing_and_prediction_with_the_commands(name):
     motion, commands, (gain, lookahead, duration, phase, cycle, *_) = made(name)
     calls, tuning = timed(motion, commands, fit_to_path(motion, commands))
@@ -80,8 +81,15 @@ def test_tuning_timing_and_prediction_with_the_commands(name):
 
 
 @pytest.mark.slow
+@pytest.mark.shares_setup
 @pytest.mark.parametrize(
-    "name", [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")]
+    "name",
+    variants(
+        [name for name in CASES if name not in ("25 Hz", "no multiple of the cycle")],
+        "every cycle is split",
+        "as the real UR5e",
+        "CB3, split",
+    ),
 )
 def test_tuning_without_the_commands(name):
     """At the end the last command is held while the arm settles."""
@@ -120,6 +128,7 @@ def test_creeping_commands_are_not_held():
 
 
 @pytest.mark.slow
+@pytest.mark.shares_setup
 def test_rounding_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
     rounded = TargetMotion(
@@ -132,6 +141,8 @@ def test_rounding_is_within_a_few_deviations():
     assert abs(tuning.lookahead - lookahead) < 5.0 * tuning.deviation[1] < 5e-4 * lookahead
 
 
+@pytest.mark.slow
+@pytest.mark.shares_setup
 def test_prediction_begins_again_after_a_hole():
     motion, commands, _ = made("as the real UR5e")
     cycles = motion.cycles
