@@ -21,6 +21,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
 from tests.experiments.pinocchio_following import follow
+from tests.properties import variants
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"
 SEVEN, ODD, FLAT = (str(URDFS / f"{name}.urdf") for name in ("seven_joints", "odd_axes", "gripper"))
@@ -142,7 +143,7 @@ def test_only_controllable_tasks_are_advised():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["interpolation", "tracking"])
+@pytest.mark.parametrize("name", variants(["interpolation", "tracking"], "interpolation"))
 def test_a_custom_arms_start_is_reported(cli, tmp_path, without_plots, name):
     only = ("--solver", "forward-dynamics", *(("--kp", "50") if name == "tracking" else ()))
     answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
@@ -155,7 +156,8 @@ def test_a_custom_arms_start_is_reported(cli, tmp_path, without_plots, name):
     assert written["square"]["scale"] > 0.25
 
 
-@pytest.mark.slow
+# Plots of the paper's arm in test_an_experiment_leaves_tables_and_plots.
+@pytest.mark.soak
 def test_a_custom_arm_has_plots_of_its_convergence(cli, tmp_path):
     only = ("--solver", "forward-dynamics")
     answer = cli("experiment", "convergence", "--robot", SEVEN, *only, "--out", tmp_path / "out")
@@ -174,7 +176,7 @@ def test_an_arm_without_a_square_is_refused(cli, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_singular_home_is_reported(cli, tmp_path):
+def test_a_singular_home_is_reported(cli, tmp_path, without_plots):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")
 

@@ -17,10 +17,10 @@ from simbridge.robot import load_robot
 pytestmark = pytest.mark.slow
 
 QUICK = {
-    "homogenization": ("--samples", "2000"),
+    "homogenization": ("--samples", "300"),
     "convergence": (),
     "interpolation": ("--steps", "100"),
-    "tracking": ("--kp", "5", "50"),
+    "tracking": ("--kp", "50", "--solver", "forward-dynamics", "closed-form"),
 }
 PICTURES = {
     "homogenization": {"homogenization.png"},
@@ -219,7 +219,6 @@ def test_a_custom_solver_is_in_every_table(cli, custom_solver, tmp_path):
             "importing no_module_for_tests failed",
         ),
         (("tracking", "--solver", "json:dump"), "The solver json:dump failed with"),
-        (("solvers", "--robot", "planar3r", "--scenario", "squar_tracking"), "square_tracking"),
         (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
     ],
 )

@@ -75,8 +75,8 @@ def test_an_exact_solvers_response_is_the_identity():
 
 def test_forward_dynamics_responds_by_the_conditioned_matrix():
     solver = make_solver(UR10, "forward-dynamics", iterations=1, dt=0.1, kp=(1.0,) * 6)
-    response = homogenization.response(UR10, solver, 200, seed=1).mean
-    matrix = homogenization.measure(UR10, 200, seed=1)[CONDITIONED].mean
+    response = homogenization.response(UR10, solver, 50, seed=1).mean
+    matrix = homogenization.measure(UR10, 50, seed=1)[CONDITIONED].mean
 
     np.testing.assert_allclose(response, matrix / (np.trace(matrix) / 6.0), atol=1e-3)
 

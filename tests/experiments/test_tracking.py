@@ -44,7 +44,7 @@ def test_the_lag_follows_from_rho(name):
 
 
 def test_the_gain_trades_delay_for_smoothness():
-    laps = slow_sweep(UR10, (0.5, 2.0, 10.0, 50.0))
+    laps = slow_sweep(UR10, (0.5, 5.0, 50.0))
 
     assert np.all(np.diff([lap.delay for lap in laps]) < 0.0)
     assert np.all(np.diff([lap.acceleration for lap in laps]) > 0.0)

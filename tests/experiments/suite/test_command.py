@@ -188,6 +188,14 @@ def test_an_unknown_rival_is_refused(compare):
     assert results is None
 
 
+def test_an_unknown_scenario_is_refused(compare):
+    answer, results = compare("exact", flags=("--scenario", "squar_tracking"))
+
+    assert answer.status == 2
+    assert "square_tracking" in answer.message
+    assert results is None
+
+
 def test_results_fit_their_schema(compare, tmp_path):
     _, results = compare("exact", "raises")
 
