@@ -68,8 +68,9 @@ class Recording:
     scope="module",
     params=[
         pytest.param(("e-Series", "small square", "ur_rtde", "lower"), marks=needs_ur_rtde),
-        ("e-Series", "small square", "rtde", "upper"),
-        ("CB3", "small square", "rtde", "lower"),
+        ("CB3", "small square", "rtde", "upper"),
+        # Each choice is also in one of the two before.
+        pytest.param(("e-Series", "small square", "rtde", "lower"), marks=pytest.mark.soak),
         pytest.param(
             ("e-Series", "square_tracking", "ur_rtde", "lower"),
             marks=[pytest.mark.soak, needs_ur_rtde],

@@ -16,7 +16,6 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.optional_packages import needs_pybullet
-from tests.properties import variants
 
 UR10 = load_robot("ur10")
 UR10E = load_robot("ur10e")
@@ -36,9 +35,19 @@ def tracked(engine, prepared, **options):
 
 @needs_pybullet
 @pytest.mark.slow
-# These two are simulated in a second or two.
-@pytest.mark.parametrize("scenario", variants(SCENARIOS, "step", "wrist_singularity"))
+def test_both_engines_agree_on_a_line(line):
+    assert_engines_agree(line)
+
+
+@needs_pybullet
+@pytest.mark.soak
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_both_engines_agree_on_a_scenario(scenario):
+    assert_engines_agree(scenario)
+
+
+def assert_engines_agree(scenario):
+    """Assert that both engines move a loaded arm in the same way, with the same torques."""
     prepared = prepare(scenario, robot=UR10E)
 
     bullet, bullet_effort = tracked("pybullet", prepared, unmodelled_payload=2.0)

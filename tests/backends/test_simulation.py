@@ -24,6 +24,7 @@ from simbridge.servo.law import ServojLaw
 from simbridge.servo.plant import JOINT_LAG, acceleration_lag_of
 from simbridge.trajectory import square
 from tests.optional_packages import ENGINES
+from tests.properties import variants
 from tests.refusals import refuses
 
 UR10 = load_robot("ur10")
@@ -155,7 +156,7 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
 
 @pytest.mark.shares_setup
 @pytest.mark.slow
-@pytest.mark.parametrize("mounting", ["ceiling", "wall"])
+@pytest.mark.parametrize("mounting", variants(["ceiling", "wall"], "wall"))
 def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
     hanging = track(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
 
@@ -423,7 +424,7 @@ def swing_joints(robot, speed=1.0):
     [
         ("ur10e", 0.0, 0.02e-3),
         ("ur10", 0.0, 0.1e-3),
-        ("ur10e", 2.0, 0.25e-3),
+        pytest.param("ur10e", 2.0, 0.25e-3, marks=pytest.mark.soak),
         ("ur10", 2.0, 0.25e-3),
     ],
 )

@@ -186,7 +186,14 @@ def read_from_process(ring, writer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "holds_all"), [(20_000, True), (16, False)])
+@pytest.mark.parametrize(
+    ("rows", "holds_all"),
+    [
+        # That none is lost, test_each_state_is_returned_once_and_in_order shows in one process.
+        pytest.param(20_000, True, marks=pytest.mark.soak),
+        (16, False),
+    ],
+)
 def test_states_from_another_process_are_whole_and_in_order(tmp_path, rows, holds_all):
     count = 4_000
     path = tmp_path / "ring"

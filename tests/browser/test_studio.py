@@ -147,7 +147,7 @@ def test_a_value_that_a_session_refuses_changes_nothing(opened):
     "event",
     [
         ("goal", (np.nan, 0.0, 0.0)),
-        ("goal", (1e160, 0.0, 0.0)),
+        pytest.param(("goal", (1e160, 0.0, 0.0)), marks=pytest.mark.soak),
         ("goal", (1.0,)),
         ("drag", ("update", np.zeros(3))),
         ("change", ("nothing", 1.0)),
@@ -186,7 +186,7 @@ def test_a_start_out_of_reach_is_a_sentence(opened, event):
 def test_a_goal_out_of_reach_is_said_once(opened):
     studio = opened("planar3r")
 
-    for _ in range(30):
+    for _ in range(10):
         studio.do("clicked goal", (1.7, 0.0, 0.0))
     sentence = studio.workspace.view.sentence
     problem = studio.wait_for_problem("iterate", True)
@@ -197,11 +197,11 @@ def test_a_goal_out_of_reach_is_said_once(opened):
 
 def test_iterations_begin_where_the_arm_is(opened):
     studio = opened("planar3r")
-    for _ in range(20):
+    for _ in range(15):
         studio.do("clicked goal", (0.4, 0.7, 0.0))
     studio.do("here")
     start = studio.workspace.start
-    for _ in range(20):
+    for _ in range(15):
         studio.do("clicked goal", (0.8, -0.3, 0.0))
 
     studio.do("change", ("iterate.threshold", 5.0))
@@ -222,13 +222,12 @@ def test_a_threshold_without_sense_is_refused(opened):
     assert "must be a positive number" in problem["iterate.threshold"]
 
 
-@pytest.mark.python_kernels
 def test_stiffness_draws_a_joint_to_its_bias(opened):
     def elbow_angle(*changes):
         studio = opened("planar3r")
         for change in changes:
             studio.do("change", change)
-        for _ in range(20):
+        for _ in range(12):
             studio.do("clicked goal", (0.9, 0.4, 0.0))
         assert np.allclose(studio.tool, (0.9, 0.4, 0.0), atol=1e-3)
         return studio.arm.q[1]
@@ -280,15 +279,12 @@ def test_a_slower_speed_holds_through_a_change(opened):
     assert any("speed_slider 0.20" in str(cause) for cause in studio.arm.snapshot().causes)
 
 
-@pytest.mark.python_kernels
-def test_a_run_of_another_arm_is_not_loaded(opened, cli, line, tmp_path, short_pages):
-    out = tmp_path / "run"
-    assert cli("run", line, "--robot", "ur5", "--out", out).status == 0
-    studio = opened()
+def test_a_run_of_another_arm_is_not_loaded(opened, line_run):
+    studio = opened("planar3r")
 
-    problem = studio.wait_for_problem("load", str(out))
+    problem = studio.wait_for_problem("load", str(line_run))
 
-    assert "ur5" in problem["load"]
+    assert "ur10" in problem["load"]
 
 
 def test_a_run_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):
@@ -420,7 +416,7 @@ def test_a_refused_event_is_logged_once(opened, caplog):
     # The page of which these events are.
     studio.studio.access.driver = NO_PAGE
 
-    for _ in range(100):
+    for _ in range(10):
         studio.do("refused", refusal)
 
     assert "/tmp/evil.py" in studio.workspace.view.problem["scenario"]

@@ -47,9 +47,10 @@ def test_bash_completes_commands_and_flags(cli, tmp_path):
 @pytest.mark.parametrize(
     ("shell", "line"),
     [
-        ("bash", "complete -F _tyro_simbridge simbridge"),
+        # Completed with, above.
+        pytest.param("bash", "complete -F _tyro_simbridge simbridge", marks=pytest.mark.soak),
         ("zsh", "#compdef simbridge"),
-        ("fish", "complete --no-files --command 'simbridge'"),
+        pytest.param("fish", "complete --no-files --command 'simbridge'", marks=pytest.mark.soak),
     ],
 )
 def test_each_shells_script_is_printed(cli, shell, line):

@@ -82,14 +82,14 @@ def test_a_bug_is_one_paragraph_and_a_file(cli, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["stream", "read"])
-def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, monkeypatch, tmp_path):
+def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, line, monkeypatch, tmp_path):
     from simbridge.running import runner
 
     target = PyBulletBackend if where == "stream" else runner
     monkeypatch.setattr(target, "stream" if where == "stream" else "finalize", broken)
     out = tmp_path / "out"
 
-    answer = cli("run", "step", "--out", out)
+    answer = cli("run", line, "--out", out)
 
     assert answer.status == 1
     assert "by nobody. The arm is at rest." in answer.message
@@ -97,7 +97,7 @@ def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, monkeypatch, 
     assert "ZeroDivisionError" in (out / "traceback.txt").read_text()
 
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
-    answer = cli("run", "step", "--out", tmp_path / "unseen")
+    answer = cli("run", line, "--out", tmp_path / "unseen")
 
     assert "by nobody. It could not be determined whether the arm is at rest." in answer.message
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simbridge.text import milliradians
+from tests.properties import variants
 
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 
@@ -164,7 +165,7 @@ def test_a_page_has_only_one_log(cli, tmp_path):
     assert not (tmp_path / "judged.html").exists()
 
 
-@pytest.mark.parametrize("columns", ["60", "40"])
+@pytest.mark.parametrize("columns", variants(["60", "40"], "40"))
 def test_a_narrow_terminal_cuts_nothing(cli, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
 

@@ -74,7 +74,8 @@ def shows_the_error(text: str) -> bool:
     return any(bar in part for part in lines for bar in BARS)
 
 
-@pytest.mark.slow
+# On a controller in test_the_line_continues_after_the_operators_answer.
+@pytest.mark.soak
 def test_the_tracking_error_is_a_line_that_fits(line: Path, tmp_path: Path) -> None:
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
 

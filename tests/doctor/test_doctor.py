@@ -25,6 +25,7 @@ from simbridge.ur.errors import UnsupportedController
 from simbridge.ur.ursim_image import docker_command
 from tests.controllers import CALIBRATION, loopback, tick
 from tests.doctor.surveys import READ, SILENT, UR10E, assert_verdict
+from tests.properties import few_examples
 from tests.ur.registers import take
 
 NOBODY = loopback(89)
@@ -311,6 +312,7 @@ FINDINGS = [
 ]
 
 
+@few_examples(20)
 @given(st.integers(40, 200))
 def test_the_checklist_fits_any_terminal(width):
     out = io.StringIO()
