@@ -229,7 +229,14 @@ def run_statement(controller, statement, field, value):
 @pytest.mark.parametrize(
     ("what", "function", "field", "value"),
     [
-        ("TCP", "set_tcp(p[0, 0, {}, 0, 0, 0])", "tcp_offset", [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]),
+        # Of a live session in test_session_on_controller, too.
+        pytest.param(
+            "TCP",
+            "set_tcp(p[0, 0, {}, 0, 0, 0])",
+            "tcp_offset",
+            [0.0, 0.0, 0.1, 0.0, 0.0, 0.0],
+            marks=SOAK,
+        ),
         ("payload", "set_payload({})", "payload", 1.5),
     ],
 )
@@ -361,7 +368,7 @@ def test_after_a_pause_the_plan_continues_from_rest(e_series, tmp_path):
     with start_trial(e_series, tmp_path) as trial:
         trial.wait_until_streaming()
         e_series.do("pause_program")
-        time.sleep(1.0)
+        time.sleep(0.5)
         e_series.do("play_program")
         check_end(trial, "completed", status=0)
 
@@ -487,6 +494,8 @@ def test_states_of_a_held_up_program_count(e_series, tmp_path, monkeypatch):
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "completed"
 
 
+# Of a live session in test_controller_faults, whose servo process watches its parent as this one.
+@SOAK
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
     with start_trial(e_series, tmp_path, duration=3.0) as trial:
         trial.wait_until_streaming()

@@ -148,7 +148,11 @@ def test_a_faults_error_ends_the_run_at_rest(fault, outcome, message_part, e_ser
 
 @pytest.mark.parametrize(
     ("call", "what"),
-    [("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"), ("set_payload(2.5, [0, 0, 0.1])", "payload")],
+    [
+        ("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"),
+        # In test_received_states, too.
+        pytest.param("set_payload(2.5, [0, 0, 0.1])", "payload", marks=SOAK),
+    ],
 )
 def test_a_secondary_programs_tool_ends_the_run(call, what, e_series, tmp_path):
     flags = (*ON_E_SERIES, "--payload", "1.0")

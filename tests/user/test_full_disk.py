@@ -19,12 +19,13 @@ import pytest
 
 import simbridge
 from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.cli import report_command
 from simbridge.errors import LogWriteError, OutputError
 from simbridge.planning.options import Options
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.log_writer import LogWriter
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import repeating, runner
+from simbridge.running import repeating, run_ending, runner
 from simbridge.running.run_setup import prepare
 from tests.controllers import REALTIME_FLAGS, realtime_options
 from tests.optional_packages import LINK_FLAGS
@@ -75,11 +76,14 @@ def sizes(run):
     return {path.name: path.stat().st_size for path in run.iterdir()}
 
 
-def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, square_run):
-    bytes_of = sizes(square_run)
-    folder = disk(bytes_of["settings.toml"] + bytes_of["plan.npz"] + bytes_of["log.mcap"] // 2)
+def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, small, run_without_page, tmp_path):
+    square = small["square_tracking"]
+    assert run_without_page(square, "--out", tmp_path / "whole") == 0
+    bytes_of = sizes(tmp_path / "whole")
+    most_of_the_log = bytes_of["log.mcap"] * 3 // 4
+    folder = disk(bytes_of["settings.toml"] + bytes_of["plan.npz"] + most_of_the_log)
 
-    answer = cli("run", "square_tracking", "--out", folder / "out")
+    answer = cli("run", square, "--plan", tmp_path / "whole", "--out", folder / "out")
 
     assert (answer.status, answer.out) == (2, "")
 
@@ -92,12 +96,19 @@ def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, square_run):
     assert_whole(folder / "out")
 
     kept = read_log(log)
-    whole = read_log(square_run / "log.mcap")
+    whole = read_log(tmp_path / "whole" / "log.mcap")
     assert len(kept.stamp) > 100
     assert np.array_equal(kept.position, whole.position[: len(kept.stamp)])
 
 
-def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run):
+def write_long_page(run, *_, **__):
+    """Write a report of 80 kB, in place of `write_report`."""
+    run.directory.write_report("page" * 20_000)
+
+
+def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run, monkeypatch):
+    for module in (run_ending, report_command):
+        monkeypatch.setattr(module, "write_report", write_long_page)
     bytes_of = sizes(line_run)
     pages = sum(
         -(-bytes_of[name] // 4096) * 4096
@@ -128,7 +139,13 @@ def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run):
     assert cli("report", folder / "out").status == 0
 
 
-@pytest.mark.parametrize("reason", ["No space left on device", "Read-only file system"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "No space left on device",
+        pytest.param("Read-only file system", marks=pytest.mark.soak),
+    ],
+)
 def test_unwritable_pages_leave_the_earlier_ones(cli, disk, line_run, reason):
     full = reason.startswith("No")
     folder = disk("20m")
@@ -247,6 +264,8 @@ def test_output_that_does_not_fit_is_no_bug(tmp_path):
     )
 
 
+# Below with a deleted directory, and with a full disk in a live session.
+@pytest.mark.soak
 def test_a_full_disk_leaves_a_controller_at_rest(cli, disk, line, e_series):
     arm = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *LINK_FLAGS)
     # Settings and plan of this slow line take 68 kB, its log 190 kB.

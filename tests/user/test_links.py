@@ -10,6 +10,7 @@ from simbridge.backends import link_choice
 from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import Trial, write_line
 from tests.optional_packages import LINKS
+from tests.properties import variants
 from tests.ur.registers import take
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -41,7 +42,8 @@ def test_a_fieldbus_is_named_and_nothing_moves(link, with_fieldbus, tmp_path):
     assert trial.joint_travel() == 0.0
 
 
-@pytest.mark.parametrize("link", LINKS)
+# Through the own link test_controller_backend uses the upper registers, too.
+@pytest.mark.parametrize("link", variants(LINKS, LINKS[0]))
 def test_the_upper_registers_work_beside_a_fieldbus(link, with_fieldbus, tmp_path):
     flags = (*ON_E_SERIES, "--link", link, "--registers", "upper")
 
@@ -51,6 +53,8 @@ def test_the_upper_registers_work_beside_a_fieldbus(link, with_fieldbus, tmp_pat
     assert trial.summary()["outcome"] == "completed"
 
 
+# test_link_choice shows the choice and its words, and the test below a run through that link.
+@pytest.mark.soak
 def test_without_ur_rtde_the_run_says_so_and_completes(e_series, tmp_path, monkeypatch):
     monkeypatch.setattr(link_choice.util, "find_spec", lambda _name: None)
 
