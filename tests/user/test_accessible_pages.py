@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 from pathlib import Path
@@ -72,44 +73,60 @@ UNNAMED = """() => [...document.querySelectorAll(".scroll tbody td:not(.words)")
     .map((cell) => cell.outerHTML)"""
 
 
+def made_up_page(name):
+    """Return a page of made-up repeats, or of a made-up sweep."""
+    if name == "repeats":
+        return repeats_page(summary_of(one_run(1, 1e-4), one_run(2, 2e-4)), None)
+    if name == "sweep of lines":
+        rows = made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1))
+    elif name == "sweep of maps":
+        rows = made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900))
+    else:
+        rows = made_rows(
+            lambda a, b, c: a + b + c, kp=range(9), servo_gain=range(500, 509), payload=range(9)
+        )
+    return sweep_page(rows, "mine")
+
+
 @pytest.fixture(scope="module")
-def pages(line_run, live_run, tmp_path_factory):
-    """Files of pages, by name: those of commands, and made-up ones of repeats and sweeps."""
+def page_file(request, line_run, tmp_path_factory):
+    """Returns the file of a page by its name: made up, or of a command.
+
+    A page is made when it is first asked for.
+    """
     directory = tmp_path_factory.mktemp("pages")
-    runs = [shutil.copytree(line_run, directory / f"run{k}") for k in range(4)]
-    assert main(["report", str(runs[0])]) == 0
-    assert main(["compare", str(runs[0]), str(runs[1]), "--out", str(directory)]) == 0
-    assert main(["compare", *map(str, runs), "--out", str(directory / "four")]) == 0
 
-    assert main(["judge", str(RECORDING), "--page", str(directory / "judged.html")]) == 0
+    @functools.cache
+    def run(number):
+        return shutil.copytree(line_run, directory / f"run{number}")
 
-    line_rows = made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1))
-    map_rows = made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900))
-    many_rows = made_rows(
-        lambda a, b, c: a + b + c, kp=range(9), servo_gain=range(500, 509), payload=range(9)
-    )
-    made_up_pages = {
-        "repeats": repeats_page(summary_of(one_run(1, 1e-4), one_run(2, 2e-4)), None),
-        "sweep of lines": sweep_page(line_rows, "mine"),
-        "sweep of maps": sweep_page(map_rows, "mine"),
-        "sweep of many parameters": sweep_page(many_rows, "mine"),
-    }
+    def compare(count):
+        out = directory / f"{count} runs"
+        assert main(["compare", *(str(run(k)) for k in range(count)), "--out", str(out)]) == 0
+        return out / "compare.html"
 
-    files = {
-        "report": runs[0] / "report.html",
-        "session": live_run / "report.html",
-        "compare": directory / "compare.html",
-        "compare of four": directory / "four/compare.html",
-        "judged log": directory / "judged.html",
-    }
-    for name, text in made_up_pages.items():
-        files[name] = directory / f"{name}.html"
-        files[name].write_text(text, encoding="utf-8")
-    return files
+    @functools.cache
+    def make(name):
+        if name == "report":
+            assert main(["report", str(run(0))]) == 0
+            return run(0) / "report.html"
+        if name == "session":
+            return request.getfixturevalue("live_run") / "report.html"
+        if name.startswith("compare"):
+            return compare(4 if name == "compare of four" else 2)
+
+        path = directory / f"{name}.html"
+        if name == "judged log":
+            assert main(["judge", str(RECORDING), "--page", str(path)]) == 0
+        else:
+            path.write_text(made_up_page(name), encoding="utf-8")
+        return path
+
+    return make
 
 
 @pytest.fixture
-def open_page(browser, pages):
+def open_page(browser, page_file):
     """Opens one of the pages in a context of its own."""
     contexts = []
 
@@ -117,7 +134,7 @@ def open_page(browser, pages):
         context = patient_context(browser, bypass_csp=True, **options)
         contexts.append(context)
         page = context.new_page()
-        page.goto(pages[name].as_uri())
+        page.goto(page_file(name).as_uri())
         return page
 
     yield open_in_context
@@ -175,20 +192,21 @@ def test_page_fits_a_phone(open_page, name):
     assert page.evaluate(UNNAMED) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_page_is_small_and_describes_drawings(pages, name):
-    text = pages[name].read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", TESTED)
+def test_page_is_small_and_describes_drawings(page_file, name):
+    text = page_file(name).read_text(encoding="utf-8")
 
     assert len(text.encode()) < 3_000_000
     for drawing in re.findall(r"<svg[^>]*", text):
         assert re.search(r'role="img" aria-label="[^"]*\d', drawing)
 
 
-def test_page_asks_no_host(browser, pages):
-    replay = pages["report"].with_name("replay.html")
+def test_page_asks_no_host(browser, page_file):
+    report = page_file("report")
+    replay = report.with_name("replay.html")
     context = patient_context(browser, offline=True)
     try:
-        for path in (pages["report"], replay, pages["compare"]):
+        for path in (report, replay, page_file("compare")):
             requests = []
             errors = []
             page = context.new_page()
