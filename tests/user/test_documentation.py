@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import re
 import shlex
-import shutil
 import signal
 import tempfile
 from functools import partial
@@ -23,7 +22,6 @@ import pytest
 import tyro
 
 import simbridge
-from simbridge import resources
 from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
 from simbridge.backends.operator_confirmation import confirm_motion
@@ -103,6 +101,17 @@ def workplace(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def small_squares(monkeypatch):
+    """Scenarios and examples trace their squares once, with a tenth of the sides."""
+
+    def small_square(side, **facts):
+        return square(0.1 * side, **{**facts, "laps": 1})
+
+    monkeypatch.setattr(simbridge.trajectory, "square", small_square)
+
+
+@pytest.mark.usefixtures("small_squares")
 @pytest.mark.parametrize(
     "line", [line for line, words in COMMAND_LINES.items() if words[0] in LOOKING]
 )
@@ -135,20 +144,14 @@ def assumed_names(robot):
     }
 
 
-@pytest.fixture
-def small_square(small, tmp_path, monkeypatch):
-    """The square that the examples track is a small one."""
-    scenarios = shutil.copytree(resources.SCENARIOS, tmp_path / "scenarios")
-    shutil.copy(small["square_tracking"], scenarios / "square_tracking.py")
-    monkeypatch.setattr(resources, "SCENARIOS", scenarios)
-
-
-@pytest.mark.usefixtures("small_square", "without_pages")
+@pytest.mark.usefixtures("small_squares", "without_pages")
 @pytest.mark.parametrize("name", PYTHON_PAGES)
 def test_the_python_of_a_page_runs(name, workplace, monkeypatch):
     monkeypatch.chdir(workplace)
     # The studio's usual port may be in use on this computer.
     monkeypatch.setattr(simbridge, "studio", partial(simbridge.studio, port=free_port()))
+    # Nothing that the examples show depends on the wall clock.
+    monkeypatch.setattr(simbridge, "live", partial(simbridge.live, realtime=False))
     robot = simbridge.load_robot("ur10")
     names = assumed_names(robot)
     for code in blocks(PYTHON_PAGES[name], "python"):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import pytest
+
+from simbridge import resources
 
 pytestmark = pytest.mark.slow
 
@@ -17,6 +20,24 @@ SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
 HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets", "find_best_gains")
 
 
+@pytest.fixture
+def short_pick_and_place(tmp_path, monkeypatch):
+    """The motion that several examples run takes a second."""
+    scenarios = shutil.copytree(resources.SCENARIOS, tmp_path / "scenarios")
+    script = scenarios / "pick_and_place.py"
+    text = script.read_text(encoding="utf-8")
+    for old, new in (
+        ("0.2 * size.scale", "0.05 * size.scale"),
+        ("lift=0.1 * size.scale", "lift=0.03 * size.scale"),
+        ("0.5 * np.pi", "0.1 * np.pi"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    script.write_text(text, encoding="utf-8")
+    monkeypatch.setattr(resources, "SCENARIOS", scenarios)
+
+
+@pytest.mark.usefixtures("short_pick_and_place")
 @pytest.mark.parametrize(
     "path",
     [pytest.param(p, id=p.stem, marks=[pytest.mark.soak] * (p.stem in HEAVY)) for p in SCRIPTS],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -32,9 +33,9 @@ def test_commands_before_a_run_print_json(command, cli, line):
     assert printed(cli(command, line, "--json"))
 
 
-def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
-    run = tmp_path / "run"
-    printed(cli("run", line, "--out", run, "--json"))
+def test_exports_name_the_files_that_they_wrote(cli, line_run, tmp_path):
+    run = shutil.copytree(line_run, tmp_path / "run")
+
     written = printed(cli("export", run, "--to", "tum", "--json"))["written"]
 
     assert written == [

@@ -5,7 +5,6 @@ common.
 from __future__ import annotations
 
 import json
-import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,10 @@ EXPORTS = ["rosbag2", "samples.csv"]
 
 
 @pytest.fixture(scope="module")
-def exported(square_run, tmp_path_factory):
-    """A copy of a run with its exports."""
-    run = shutil.copytree(square_run, tmp_path_factory.mktemp("judged") / "run")
+def exported(short, run_without_page, tmp_path_factory):
+    """A run of a square with its exports."""
+    run = tmp_path_factory.mktemp("judged") / "run"
+    assert run_without_page(short["square_tracking"], "--out", run) == 0
     for kind in ("bag", "csv"):
         assert main(["export", str(run), "--to", kind]) == 0
     return run

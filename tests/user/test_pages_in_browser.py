@@ -35,7 +35,7 @@ RIGHT_MARGIN = 18
 
 
 @pytest.fixture(scope="module")
-def pages(line_run, square_run, tmp_path_factory):
+def pages(line_run, small, run_without_page, tmp_path_factory):
     """Files of pages, by name.
 
     "report" and "compare" are those of a short run, as the commands write them; "timed" is of a run
@@ -55,7 +55,9 @@ def pages(line_run, square_run, tmp_path_factory):
     tolerance = evaluation.settings.tolerance
     write_report(evaluation, summarize(evaluation, "completed", loop=LOOP, tolerance=tolerance))
 
-    square = Evaluation.of(RunDirectory.open(square_run))
+    longer = directory / "longer"
+    assert run_without_page(small["square_tracking"], "--out", longer) == 0
+    square = Evaluation.of(RunDirectory.open(longer))
     (directory / "replay.html").write_text(replay_page(square, "square"), encoding="utf-8")
 
     return {
@@ -360,7 +362,7 @@ def test_replay_opens_from_disk_and_plays(opened):
     view = opened("replay")
 
     view.page.wait_for_selector("canvas")
-    assert "square_tracking on UR10" in view.page.locator("#legend").inner_text()
+    assert "square_tracking_small on UR10" in view.page.locator("#legend").inner_text()
     view.page.wait_for_selector("input")
     assert view.page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
 
