@@ -47,7 +47,14 @@ def test_another_arm_has_servoj_where_it_is_asked_for(options, servo):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robot", [("planar2r",), (PANDA, "--tip", "panda_grasptarget")])
+@pytest.mark.parametrize(
+    "robot",
+    [
+        ("planar2r",),
+        # That a Panda is not taken for an arm of UR is shown in test_panda.
+        pytest.param((PANDA, "--tip", "panda_grasptarget"), marks=pytest.mark.soak),
+    ],
+)
 def test_no_line_about_another_arm_speaks_of_ur(cli, robot, line, tmp_path):
     motion = (line, "--anchor", "start", "--robot", *robot)
     checked = cli("check", *motion)

@@ -11,6 +11,7 @@ from tests.trajectory.ros_bags import EPOCH, STEP, Maker
 
 DOWN = (1.0, 0.0, 0.0, 0.0)
 LEVEL = (0.0, 0.0, 0.0, 1.0)
+SOAK = pytest.mark.soak
 
 
 @pytest.fixture
@@ -37,7 +38,9 @@ def bag(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("names", [("world", "base_link"), ("/world", "/base_link")])
+@pytest.mark.parametrize(
+    "names", [("world", "base_link"), pytest.param(("/world", "/base_link"), marks=SOAK)]
+)
 def test_a_still_transform_to_the_base_needs_no_flag(cli, bag, names) -> None:
     path = bag(names[0], (*names, 1.0), x=1.7)
 
@@ -53,7 +56,7 @@ def test_a_still_transform_to_the_base_needs_no_flag(cli, bag, names) -> None:
     assert facts["extent_min_m"][0] == pytest.approx(0.7)
 
 
-@pytest.mark.parametrize("frame", ["arm_base", "world"])
+@pytest.mark.parametrize("frame", [pytest.param("arm_base", marks=SOAK), "world"])
 def test_the_base_may_have_the_urdfs_name(cli, bag, tmp_path, frame: str) -> None:
     robot = tmp_path / "arm.urdf"
     robot.write_text(load_robot("ur10").urdf.replace("base_link", "arm_base"))
@@ -70,7 +73,7 @@ def test_the_base_may_have_the_urdfs_name(cli, bag, tmp_path, frame: str) -> Non
     ("frame", "still", "x"),
     [
         ("base", [], -0.7),
-        ("world", [("world", "base", 1.0)], 0.3),
+        pytest.param("world", [("world", "base", 1.0)], 0.3, marks=SOAK),
         ("world", [("world", "table", 0.4), ("table", "base", 0.6)], 0.3),
     ],
 )
@@ -117,8 +120,8 @@ def test_a_table_names_urs_base_frame_too(cli, tmp_path, name: str) -> None:
 @pytest.mark.parametrize(
     ("frame", "still", "x", "flags"),
     [
-        ("world", ["left_base_link"], 1.7, "--base-frame left_base_link"),
-        ("left/base_link", [], 0.7, "--base-frame left/base_link"),
+        pytest.param("world", ["left_base_link"], 1.7, "--base-frame left_base_link", marks=SOAK),
+        pytest.param("left/base_link", [], 0.7, "--base-frame left/base_link", marks=SOAK),
         ("/ur/base_link", [], 0.7, "--base-frame ur/base_link"),
         ("world", ["left_base"], 0.3, "--base-frame left_base --frame base"),
         (

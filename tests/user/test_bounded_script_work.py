@@ -25,9 +25,11 @@ from simbridge.emulator.urscript.functions import CALL_COST, COSTS
 from simbridge.emulator.urscript.library import LIBRARY, describe
 from simbridge.emulator.urscript.runtime import BUDGET, Interpreter
 from simbridge.emulator.urscript.values import Pose, Struct
+from simbridge.ur.tables import RobotMode
 from tests.controllers import loopback
 from tests.emulator.bench import Bench
 from tests.patience import PATIENCE
+from tests.properties import variants
 
 # Lines that a call may execute for each unit that it costs: a tick's budget of 10,000 units is then
 # a million lines at most, and far less in fact.
@@ -78,6 +80,9 @@ MOTIONS = (
     "freedrive_mode",
     "sleep",
 )
+# One of each kind.
+TRIED = ("movej", "movec", "optimovel", "servoj", "speedl", "stopl", *MOTIONS[-4:])
+SOAK = pytest.mark.soak
 
 
 class LinesExceeded(BaseException):
@@ -239,7 +244,10 @@ def run_motion(name: str, arguments: list[object]) -> None:
     texts = [literal(argument) for argument in arguments]
     if None in texts:
         return
-    bench = Bench(boot_time=0.0).running()
+    bench = Bench(boot_time=0.0)
+    bench.controller.brake_release()
+    bench.tick(0.4)
+    assert bench.state.robot_mode == RobotMode.RUNNING
     bench.controller.load_script(
         f"def test():\n  nan = inf - inf\n  {name}({', '.join(texts)})\nend\n"
     )
@@ -248,7 +256,7 @@ def run_motion(name: str, arguments: list[object]) -> None:
         bench.tick(0.02)
 
 
-@pytest.mark.parametrize("name", MOTIONS)
+@pytest.mark.parametrize("name", variants(MOTIONS, *TRIED))
 def test_hostile_arguments_are_at_worst_a_fault(caller, name):
     for arguments in caller.hostile(name):
         run_motion(name, arguments)
@@ -292,22 +300,24 @@ PREPARED = """
     [
         "textmsg(long_list)",
         "textmsg(long_text)",
-        "popup(long_list)",
-        "socket_send_string(long_list)",
+        # That each function costs what it works is shown with the same list above.
+        pytest.param("popup(long_list)", marks=SOAK),
+        pytest.param("socket_send_string(long_list)", marks=SOAK),
         "x = socket_read_string(prefix=long_text, interpret_escape=True)",
         "x = long_text == other_text",
         "x = first == second",
         "x = str_sub(long_text, 0)",
         "x = str_find(long_text, other_text)",
-        "x = normalize(long_list)",
-        "x = transpose(long_list)",
+        pytest.param("x = normalize(long_list)", marks=SOAK),
+        pytest.param("x = transpose(long_list)", marks=SOAK),
         "movej(q, r=0.5)",
         "movel(pose, r=0.5)",
         "movej(q, t=1e-300)",
         "servoj(q, t=1e-300)",
         "expensive()",
         "x = 1",
-        'rtde_set_watchdog(str_cat("a", time().nanosec), 0.001)',
+        # That the watchdogs do not become more is shown below.
+        pytest.param('rtde_set_watchdog(str_cat("a", time().nanosec), 0.001)', marks=SOAK),
         "x = get_inverse_kin_has_solution(p[5, 0, 0, 0, 0, 0])",
     ],
 )
@@ -395,7 +405,7 @@ STUCK = """
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=SOAK), signal.SIGINT])
 def test_a_signal_ends_an_emulator_whose_tick_never_ends(number):
     command = [sys.executable, "-c", textwrap.dedent(STUCK), loopback(63)]
     with subprocess.Popen(

@@ -9,6 +9,7 @@ from simbridge.errors import ScenarioError, TargetOutOfReach
 from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
 from simbridge.running.run_setup import prepare
+from tests.properties import variants
 
 # Those of the paper are planned on every arm in test_paper_size.py.
 NAMES = sorted(
@@ -24,7 +25,7 @@ IN_SPACE_ONLY = [
 
 
 @pytest.mark.parametrize("scenario", NAMES)
-@pytest.mark.parametrize("robot", ["ur10", "ur3e", "ur8long"])
+@pytest.mark.parametrize("robot", variants(["ur10", "ur3e", "ur8long"], "ur10", "ur3e"))
 def test_the_plan_of_every_scenario_passes_its_check(robot, scenario):
     # A small arm's own 2 ms would only take longer.
     prepared = prepare(scenario, robot=robot, options=Options(period=0.008))
@@ -49,7 +50,7 @@ def test_a_planar_arm_refuses_scenarios_in_space(scenario):
         prepare(scenario, robot="planar3r")
 
 
-@pytest.mark.parametrize("robot", ["ur10", "ur3", "planar3r"])
+@pytest.mark.parametrize("robot", variants(["ur10", "ur3", "planar3r"], "ur10", "planar3r"))
 def test_the_line_past_the_edge_is_refused(cli, robot):
     with pytest.raises(TargetOutOfReach) as caught:
         prepare("past_the_edge", robot=robot)

@@ -426,7 +426,7 @@ def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: 
 
 
 SHORT = settings(
-    max_examples=30,
+    max_examples=15,
     derandomize=True,
     database=None,
     phases=[Phase.generate],

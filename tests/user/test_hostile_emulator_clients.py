@@ -26,6 +26,7 @@ from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.ur.tables import CONTROL, DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 from tests.controllers import loopback
 from tests.patience import PATIENCE
+from tests.properties import variants
 
 HOST = loopback(74)
 # The tests share an emulator, so they run in one worker.
@@ -199,7 +200,7 @@ def long_stream(emulator: Emulator) -> Iterator[Stream]:
 # Connections
 
 
-@pytest.mark.parametrize("port", ALL_PORTS)
+@pytest.mark.parametrize("port", variants(ALL_PORTS, RTDE, DASHBOARD))
 def test_half_open_connections_disturb_nobody(stream: Stream, port: int) -> None:
     clients = [send(port, FRAMES[port][:5]) for _ in range(30)]
     stream.goes_on()
@@ -211,7 +212,7 @@ def test_half_open_connections_disturb_nobody(stream: Stream, port: int) -> None
         client.close()
 
 
-@pytest.mark.parametrize("port", ALL_PORTS)
+@pytest.mark.parametrize("port", variants(ALL_PORTS, RTDE, DASHBOARD))
 def test_a_crowd_is_limited_to_its_port_and_can_leave(stream: Stream, port: int) -> None:
     crowd = [connect(port) for _ in range(MAX_CLIENTS + 20)]
 
@@ -298,6 +299,7 @@ def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:
 # The control socket
 
 
+# Those of each kind that `make test` tries are named below.
 CONTROL_LINES = {
     "no JSON": b"hello",
     "no object": b"[]",
@@ -337,7 +339,32 @@ CONTROL_LINES = {
 }
 
 
-@pytest.mark.parametrize("line", CONTROL_LINES)
+TRIED_LINES = (
+    "no JSON",
+    "no object",
+    "no command",
+    "a list as command",
+    "a private name",
+    "brackets of a megabyte",
+    "a long number",
+    "a number too large",
+    "bytes",
+    "negative client",
+    "list of ports",
+    "slider",
+    "endless delay",
+    "freeze",
+    "registers",
+    "script",
+    "another argument",
+    "a text for false",
+    "true as fraction",
+    "a number as path",
+    "an argument too many",
+)
+
+
+@pytest.mark.parametrize("line", variants(CONTROL_LINES, *TRIED_LINES))
 def test_refused_control_line_changes_nothing(
     emulator: Emulator, stream: Stream, line: str
 ) -> None:

@@ -148,8 +148,8 @@ def pages(folder: Path, run_without_page: Callable[..., int]) -> dict[str, Path]
     ]
     repeats = folder / "repeats"
     script = str(folder / f"{SCRIPT}.py")
-    twice = ("--label", LABEL, "--repeat", "2", "--out", repeats)
-    assert run_without_page(script, *arm, *twice) == 0
+    flags = ("--speed-scale", "2", "--label", LABEL, "--repeat", "2", "--out", repeats)
+    assert run_without_page(script, *arm, *flags) == 0
     first = repeats / "01"
     second = repeats / SCRIPT
     shutil.copytree(first, second)

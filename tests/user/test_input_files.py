@@ -120,7 +120,7 @@ def test_quoted_brackets_are_not_counted(tmp_path: Path) -> None:
 
 def test_an_arm_is_bounded(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "robots" / "ur10e.toml").read_text()
-    names = ", ".join(f'"j{i}"' for i in range(50_000))
+    names = ", ".join(f'"j{i}"' for i in range(5_000))
     begin = text.index("joint_names")
     end = text.index("]", text.index("joint_names")) + 1
     (tmp_path / "mine.toml").write_text(f"{text[:begin]}joint_names = [{names}]{text[end:]}")
@@ -208,7 +208,7 @@ HOSTILE_YAML = {
     ),
     "anchor behind a quoted key": '"a":&a {k: 1}',
     "python object": "kinematics: !!python/object/apply:os.system ['true']",
-    "nested": "kinematics: " + "[" * 50_000,
+    "nested": "kinematics: " + "[" * 1_000,
     "nested blocks": "- " * 50_000,
     "long integer": "kinematics: " + "9" * 6_000,
     "impossible date": "kinematics: 2020-99-99",

@@ -166,7 +166,7 @@ def any_obstacles(rng):
     return CollisionScene(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
 
 
-@few_examples(40)
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
 def test_a_path_is_refused_at_its_first_contact(seed, step):
     rng = np.random.default_rng(seed)
