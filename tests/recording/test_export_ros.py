@@ -57,8 +57,8 @@ def export(run, kind):
 
 
 @pytest.fixture(scope="module", params=["bag", "mcap"])
-def exported(request, line_run):
-    path = export(line_run, request.param)
+def exported(request, exported_run):
+    path = export(exported_run, request.param)
     stamps: dict[str, list[int]] = {}
     messages: dict[str, list[Any]] = {}
     with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
@@ -67,7 +67,7 @@ def exported(request, line_run):
             message = reader.deserialize(data, connection.msgtype)
             stamps.setdefault(connection.topic, []).append(stamp)
             messages.setdefault(connection.topic, []).append(message)
-    evaluation = Evaluation.of(RunDirectory.open(line_run))
+    evaluation = Evaluation.of(RunDirectory.open(exported_run))
     return Export(evaluation, path, kinds, stamps, messages)
 
 
@@ -164,11 +164,11 @@ def test_an_exported_path_can_be_replayed(exported):
     assert np.allclose(trajectory.poses, exported.evaluation.attained, atol=1e-12)
 
 
-def test_a_second_export_replaces_the_first(exported, line_run):
+def test_a_second_export_replaces_the_first(exported, exported_run):
     kind = "mcap" if exported.path.suffix else "bag"
 
-    path = export(line_run, kind)
+    path = export(exported_run, kind)
 
     assert path == exported.path
-    hidden = [child for child in line_run.iterdir() if child.name.startswith(".")]
+    hidden = [child for child in exported_run.iterdir() if child.name.startswith(".")]
     assert hidden == []
