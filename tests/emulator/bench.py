@@ -15,6 +15,8 @@ from simbridge.ur.tables import RobotMode, RuntimeState
 ROBOT = load_robot("ur10e")
 # The controller's cycle, s.
 DT = 0.002
+# How long the arm may take to be powered on and release its brakes, s.
+LONGEST_START = 2.0
 # In a program, a goal that is 1 rad ahead of `q` in the first joint.
 AHEAD = "[q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]]"
 
@@ -31,7 +33,7 @@ class Bench:
 
     def __init__(
         self,
-        boot_time: float = 0.5,
+        boot_time: float = 0.0,
         dh: DhTable | None = None,
         *,
         robot: Robot = ROBOT,
@@ -56,9 +58,11 @@ class Bench:
     def running(self) -> Bench:
         """Power the arm on, release its brakes, and return this bench."""
         self.controller.brake_release()
-        self.tick(1.0)
-        assert self.state.robot_mode == RobotMode.RUNNING
-        return self
+        for _ in range(round(LONGEST_START / DT)):
+            if self.state.robot_mode == RobotMode.RUNNING:
+                return self
+            self.tick()
+        raise AssertionError(f"the arm does not run within {LONGEST_START} s")
 
     def load(self, *lines: str) -> None:
         """Load a program and wait until it is compiled; in it, `q` holds the joint positions."""

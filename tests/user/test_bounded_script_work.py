@@ -25,7 +25,6 @@ from simbridge.emulator.urscript.functions import CALL_COST, COSTS
 from simbridge.emulator.urscript.library import LIBRARY, describe
 from simbridge.emulator.urscript.runtime import BUDGET, Interpreter
 from simbridge.emulator.urscript.values import Pose, Struct
-from simbridge.ur.tables import RobotMode
 from tests.controllers import loopback
 from tests.emulator.bench import Bench
 from tests.patience import PATIENCE
@@ -244,10 +243,7 @@ def run_motion(name: str, arguments: list[object]) -> None:
     texts = [literal(argument) for argument in arguments]
     if None in texts:
         return
-    bench = Bench(boot_time=0.0)
-    bench.controller.brake_release()
-    bench.tick(0.4)
-    assert bench.state.robot_mode == RobotMode.RUNNING
+    bench = Bench().running()
     bench.controller.load_script(
         f"def test():\n  nan = inf - inf\n  {name}({', '.join(texts)})\nend\n"
     )
