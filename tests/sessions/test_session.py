@@ -616,3 +616,24 @@ def test_a_callers_error_causes_the_reported_one(tmp_path):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert caught.value.aftermath == "The arm is at rest."
     assert caught.value.run_directory == out
+
+
+def test_the_outcome_names_a_callers_error(tmp_path):
+    out = tmp_path / "run"
+
+    with pytest.raises(UnforeseenError), stepped(out) as session:
+        session.engage()
+        raise ValueError("no such goal")
+
+    assert summary(out)["outcome"] == "ValueError: no such goal"
+    assert summary(out)["ended_by"]["cause"] == "internal_error"
+
+
+def test_a_program_may_exit_within_a_session(tmp_path):
+    out = tmp_path / "run"
+
+    with pytest.raises(SystemExit), stepped(out) as session:
+        session.engage()
+        sys.exit(3)
+
+    assert summary(out)["outcome"] == "SystemExit: 3"
