@@ -232,8 +232,8 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if survey.state is None:
         return unknown("model", tables.RTDE)
 
-    # The CB3 and e-Series use the same type numbers; the software version tells them apart. Some
-    # models, such as UR5e and UR7e, have the same number: then both are possible.
+    # CB3 and e-Series models share type numbers: the software version tells the two series apart.
+    # Models of one series may share a number, too, such as UR5e and UR7e: then both are possible.
     models = models_of_type(survey.arm.robot_type, survey.state.version[0])
     if not models:
         seen = describe_type(survey.arm.robot_type)

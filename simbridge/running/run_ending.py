@@ -140,7 +140,7 @@ def add_aftermath(error: SimbridgeError, sentence: str) -> None:
 
 
 class EarlyEnd(NamedTuple):
-    """Tells what ended a run or session before it was complete.
+    """What ended a run or session before it was complete.
 
     Attributes:
         error: The error that ended it, the evidence of summary.json.
