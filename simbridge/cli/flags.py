@@ -274,6 +274,7 @@ class IdentifyFlags:
     """The arm's own kinematics, as for `run`."""
     out: Annotated[str | None, optional_arg("FILE", "none")] = None
     """Write plant.toml, for `run --plant`."""
+    verbose: Verbose = False
     as_json: AsJson = False
 
 

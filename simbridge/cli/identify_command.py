@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -32,9 +33,19 @@ from simbridge.robot.robot import Robot
 from simbridge.text import fixed, millimetres, milliseconds, significant
 from simbridge.trajectory.rtde_recording import read_joint_positions
 
-# A row of the table: a quantity, its value, one standard deviation to whose first digit the value
-# is rounded, and the unit with remarks.
-FigureRow = tuple[str, str, str, str]
+
+class FigureRow(NamedTuple):
+    """A row of the table."""
+
+    quantity: str
+    value: str
+    """Rounded to the first digit of the deviation."""
+    deviation: str
+    """One standard deviation."""
+    unit: str
+    """The unit, with remarks."""
+    is_detail: bool = False
+    """Whether only `--verbose` shows the row."""
 
 
 def identify(flags: IdentifyFlags) -> int:
@@ -76,7 +87,7 @@ def identify(flags: IdentifyFlags) -> int:
     if flags.as_json:
         print_json({"recording": recording, **identification})
     else:
-        _show(recording, samples, identification)
+        _show(recording, samples, identification, verbose=flags.verbose)
     if flags.out is not None:
         write_plant(flags.out, identification, recording)
         if not flags.as_json:
@@ -104,8 +115,13 @@ def _known_arm(recording: str, robot: str | None, *, is_run: bool) -> Robot | No
     return arm_of_run(recording)
 
 
-def _show(recording: str, samples: Samples, identification: Identification) -> None:
-    """Show a table of what was identified, then what was not, and why."""
+def _show(
+    recording: str, samples: Samples, identification: Identification, *, verbose: bool
+) -> None:
+    """Show a table of what was identified, then name what was not, in about a dozen lines.
+
+    `verbose` adds details to the table, and the reasons.
+    """
     console = Terminal()
     duration = samples.times[-1] - samples.times[0]
     headline = f"[bold]{escape(recording)}[/bold]: {len(samples.times)} samples, {duration:.1f} s"
@@ -121,14 +137,19 @@ def _show(recording: str, samples: Samples, identification: Identification) -> N
     table.add_column("±", justify="right")
     table.add_column("", justify="left")
     for row in _rows(identification):
-        table.add_row(*row)
+        if verbose or not row.is_detail:
+            table.add_row(row.quantity, row.value, row.deviation, row.unit)
     if table.row_count:
         console.print(table)
 
-    if identification["not_identified"]:
+    reasons = identification["not_identified"]
+    if reasons and verbose:
         console.print("\nNot identified:")
-        for name, reason in identification["not_identified"].items():
+        for name, reason in reasons.items():
             console.print(f"  {name}: {escape(reason)}.", soft_wrap=True)
+    elif reasons:
+        names = ", ".join(reasons)
+        console.print(f"Not identified: {names} (--verbose says why)", soft_wrap=True)
 
 
 def _rows(identification: Identification) -> list[FigureRow]:
@@ -143,7 +164,7 @@ def _rows(identification: Identification) -> list[FigureRow]:
     payload = identification["payload_kg"]
     if payload is not None:
         deviation = f"{payload['uncertainty']:.3f}"
-        rows.append(("payload", fixed(payload["value"], 3), deviation, "kg"))
+        rows.append(FigureRow("payload", fixed(payload["value"], 3), deviation, "kg"))
 
     return [*rows, *_friction_rows(identification)]
 
@@ -156,18 +177,22 @@ def _servoj_rows(identification: Identification) -> list[FigureRow]:
 
     deviation = servoj["uncertainty"]
     rows = [
-        ("servoj gain", *_rounded(servoj["gain"], deviation["gain"]), "1/s²"),
-        ("servoj lookahead", *_rounded(servoj["lookahead_s"], deviation["lookahead_s"]), "s"),
+        FigureRow("servoj gain", *_rounded(servoj["gain"], deviation["gain"]), "1/s²"),
+        FigureRow(
+            "servoj lookahead", *_rounded(servoj["lookahead_s"], deviation["lookahead_s"]), "s"
+        ),
     ]
     if servoj["phase_s"] is not None and servoj["call_s"] is not None:
         begin = f"{1e3 * servoj['phase_s']:.4f}"
         duration = f"{1e3 * servoj['call_s']:.6g}"
-        rows.append(("servoj calls start", begin, "", "ms into the controller cycle"))
-        rows.append(("a servoj call takes", duration, "", "ms"))
+        phase_unit = "ms into the controller cycle"
+        rows.append(FigureRow("servoj calls start", begin, "", phase_unit, is_detail=True))
+        rows.append(FigureRow("a servoj call takes", duration, "", "ms", is_detail=True))
 
     residual = servoj["residual_rad"]
     remark = f"rad median, {residual['p99']:.1e} p99"
-    rows.append(("setpoint residual", f"{residual['median']:.1e}", "", remark))
+    median = f"{residual['median']:.1e}"
+    rows.append(FigureRow("setpoint residual", median, "", remark, is_detail=True))
     return rows
 
 
@@ -177,7 +202,7 @@ def _prediction_rows(identification: Identification) -> list[FigureRow]:
     if prediction is None:
         return []
     remark = f"rad RMS, max {prediction['max_rad']:.1e}, {prediction['restarts']} restarts"
-    return [("prediction error", f"{prediction['rms_rad']:.1e}", "", remark)]
+    return [FigureRow("prediction error", f"{prediction['rms_rad']:.1e}", "", remark)]
 
 
 def _joint_servo_rows(identification: Identification) -> list[FigureRow]:
@@ -189,13 +214,13 @@ def _joint_servo_rows(identification: Identification) -> list[FigureRow]:
     deviation = milliseconds(servo["uncertainty"]["lag_s"])
     lags = " ".join(milliseconds(joint["lag_s"]) for joint in servo["per_joint"])
     return [
-        (
+        FigureRow(
             "joint servo lag",
             milliseconds(servo["lag_s"]),
             deviation,
             f"ms; residual {residual} mrad RMS",
         ),
-        ("  per joint", "", "", f"{lags} ms"),
+        FigureRow("  per joint", "", "", f"{lags} ms", is_detail=True),
     ]
 
 
@@ -206,23 +231,24 @@ def _kinematics_rows(identification: Identification) -> list[FigureRow]:
         return []
 
     residual = millimetres(kinematics["residual_m"]["rms"])
-    rows = [(f"kinematics, {kinematics['source']}", residual, "", "mm RMS")]
+    rows = [FigureRow(f"kinematics, {kinematics['source']}", residual, "", "mm RMS")]
     tcp = kinematics["tcp"]
     if tcp is not None:
         deviations = kinematics["uncertainty"]["tcp"] or tcp
         position = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
         deviation = significant(1e3 * max(deviations[:3]), 2)
-        rows.append(("  TCP in the flange", "", deviation, f"({position}) mm"))
+        rows.append(FigureRow("  TCP in the flange", "", deviation, f"({position}) mm"))
 
         degree = math.degrees(1.0)
         rotation = ", ".join(fixed(degree * value, 3) for value in tcp[3:6])
         deviation = significant(degree * max(deviations[3:6]), 2)
-        rows.append(("  its rotation vector", "", deviation, f"({rotation}) °"))
+        unit = f"({rotation}) °"
+        rows.append(FigureRow("  its rotation vector", "", deviation, unit, is_detail=True))
     return rows
 
 
 def _friction_rows(identification: Identification) -> list[FigureRow]:
-    """Return the friction of the joints as currents, and below them their deviations."""
+    """Return the friction of the joints as currents, and as details below them their deviations."""
     friction = identification["friction"]
     if friction is None:
         return []
@@ -240,9 +266,9 @@ def _friction_rows(identification: Identification) -> list[FigureRow]:
     )
     for name, values, value_deviations, unit in quantities:
         numbers = " ".join(significant(value) for value in values)
-        rows.append((name, "", "", f"{numbers} {unit}"))
+        rows.append(FigureRow(name, "", "", f"{numbers} {unit}"))
         numbers = " ".join(significant(deviation, 2) for deviation in value_deviations)
-        rows.append(("", "", "", f"± {numbers} {unit}"))
+        rows.append(FigureRow("", "", "", f"± {numbers} {unit}", is_detail=True))
     return rows
 
 

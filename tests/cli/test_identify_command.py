@@ -91,16 +91,27 @@ def test_values_are_printed_to_their_deviation(cli, servoj, tmp_path):
     table = cli("identify", rounded, "--commands", cut, "--robot", "ur5e").out
 
     assert re.search(f"{re.escape(str(cut))}: .* may be truncated", table)
-    assert "Not identified:" in table
 
     for row in ("servoj gain", "servoj lookahead"):
         value, deviation, _ = re.search(rf"{row} +(\S+) +(\S+) +(\S+)", table).groups()
         assert len(value.split(".")[1]) == len(deviation.split(".")[1])
         assert len(deviation.strip("0.")) == 1
+
+
+def test_the_result_is_a_dozen_lines(cli):
     moves = cli("identify", RECORDING, "--robot", "ur3e").out
 
+    assert len(moves.splitlines()) <= 12
     assert "-0.00" not in moves.replace("\u2212", "-")
     assert re.search(r"TCP in the flange +0\.\d+ +\(", moves)
+    assert "Not identified: prediction, servoj" in moves
+
+
+def test_verbose_gives_the_reasons(cli):
+    moves = cli("identify", RECORDING, "--robot", "ur3e", "--verbose").out
+
+    assert re.search("servoj: no command was held while the arm moved.*\n", moves)
+    assert "its rotation vector" in moves
 
 
 def test_plant_toml_holds_values_and_their_source(identified, servoj):
