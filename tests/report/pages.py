@@ -1,10 +1,16 @@
-"""A page as tests read it, and the numbers in its sentences."""
+"""A page as tests read it, the numbers in its sentences, and pages without drawings."""
 
 from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+
+import pytest
+from markupsafe import Markup
+
+from simbridge.report import run_page
+from simbridge.report.rendering import CaptionedDrawing
 
 VOID_ELEMENTS = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -87,6 +93,20 @@ class Page(HTMLParser):
 def read_page(run: Path) -> Page:
     """Return the report in a run's directory."""
     return Page((run / "report.html").read_text(encoding="utf-8"))
+
+
+def leave_out_drawings(patch: pytest.MonkeyPatch) -> None:
+    """Leave the drawings out of the reports of runs: they take most of a page's time.
+
+    That of the servo loop, and those of a live session's inputs, remain.
+    """
+    nothing = CaptionedDrawing("", Markup())
+    patch.setattr(run_page, "errors_over_time", lambda *_: ((), Markup()))
+    patch.setattr(run_page, "contour_chart", lambda *_: Markup())
+    patch.setattr(run_page, "joint_chart", lambda *_: Markup())
+    patch.setattr(run_page, "three_views", lambda *_: [])
+    patch.setattr(run_page, "error_map", lambda *_: nothing)
+    patch.setattr(run_page, "worst_sample", lambda *_, **__: nothing)
 
 
 def table_rows(table: str) -> dict[str, list[str]]:

@@ -28,6 +28,7 @@ from tests.browser.test_studio_page import wait_for
 from tests.chromium import patient_context
 from tests.patience import PATIENCE
 from tests.ports import free_port
+from tests.report.pages import leave_out_drawings
 from tests.sweeps.rows import made_rows
 
 pytestmark = pytest.mark.shares_setup
@@ -157,7 +158,10 @@ def pages(folder: Path, run_without_page: Callable[..., int]) -> dict[str, Path]
     assert main(["compare", str(first), str(second), "--out", str(folder / "runs")]) == 0
 
     session = folder / "session"
-    _record_session(folder, session)
+    # The report above has the drawings of a run; those of a session remain.
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_drawings(patch)
+        _record_session(folder, session)
 
     return {
         "report": second / "report.html",

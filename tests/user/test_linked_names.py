@@ -25,6 +25,8 @@ from simbridge.sessions.record import JsonLines
 from simbridge.sweeps.sweep_page import write_page
 from tests.user.test_output_files import WRITERS as ALL_WRITERS
 
+# What compare.html shows does not matter here.
+pytestmark = pytest.mark.usefixtures("short_comparisons")
 SOAK = pytest.mark.soak
 
 # Those of paths that the user gives: a link there is followed.

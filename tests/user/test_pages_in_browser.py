@@ -14,7 +14,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.report.replay import replay_page
 from tests.chromium import patient_context
-from tests.report.pages import plain_spaces
+from tests.report.pages import leave_out_drawings, plain_spaces
 
 pytestmark = pytest.mark.shares_setup
 
@@ -39,7 +39,8 @@ def pages(line_run, small, run_without_page, tmp_path_factory):
     """Files of pages, by name.
 
     "report" and "compare" are those of a short run, as the commands write them; "timed" is of a run
-    that a controller timed and that missed its tolerance; "replay" is of a longer run, whose motion
+    that a controller timed and that missed its tolerance, and has no other drawing than that of the
+    loop; "replay" is of a longer run, whose motion
     even a slow machine shows in many frames.
     """
     directory = tmp_path_factory.mktemp("pages")
@@ -53,7 +54,9 @@ def pages(line_run, small, run_without_page, tmp_path_factory):
         settings.write("\n[tolerance]\nposition_m = 1e-7\nrotation_rad = 0.1\n")
     evaluation = Evaluation.of(RunDirectory.open(timed))
     tolerance = evaluation.settings.tolerance
-    write_report(evaluation, summarize(evaluation, "completed", loop=LOOP, tolerance=tolerance))
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_drawings(patch)
+        write_report(evaluation, summarize(evaluation, "completed", loop=LOOP, tolerance=tolerance))
 
     longer = directory / "longer"
     assert run_without_page(small["square_tracking"], "--out", longer) == 0

@@ -77,7 +77,7 @@ def test_log_that_ends_early_is_no_success(cli, short_pages, line_run, tmp_path)
     assert "the log ends before the plan does" in answer.message
 
 
-def test_tolerance_is_the_recorded_one(cli, judged, tmp_path):
+def test_tolerance_is_the_recorded_one(cli, without_drawings, judged, tmp_path):
     run = shutil.copytree(judged, tmp_path / "run")
     summary = json.loads((run / "summary.json").read_text())
     (run / "summary.json").unlink()
@@ -103,7 +103,7 @@ def test_tolerance_is_the_recorded_one(cli, judged, tmp_path):
     assert read_page(run).text("judgement").startswith("Failed")
 
 
-def test_killed_run_is_no_success(cli, judged, tmp_path):
+def test_killed_run_is_no_success(cli, without_drawings, judged, tmp_path):
     run = shutil.copytree(judged, tmp_path / "run")
     kill(run)
 
@@ -118,7 +118,7 @@ def test_killed_run_is_no_success(cli, judged, tmp_path):
     assert "the log was not closed" in read_page(run).text("failure")
 
 
-def test_log_alone_is_enough(cli, run):
+def test_log_alone_is_enough(cli, without_drawings, run):
     (run / "summary.json").unlink()
     with (run / "settings.toml").open("a") as settings:
         settings.write("\n[tolerance]\nposition_m = 0.005\nrotation_rad = 0.1\n")

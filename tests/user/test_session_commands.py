@@ -21,6 +21,7 @@ def never(never_engaged: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(never_engaged, tmp_path / "never"))
 
 
+@pytest.mark.usefixtures("without_drawings")
 def test_report_writes_the_pages_again(cli: Any, session: Path) -> None:
     (session / "report.html").unlink()
     answer = cli("report", session, "--json")
@@ -35,7 +36,7 @@ def test_report_writes_the_pages_again(cli: Any, session: Path) -> None:
 
 
 def test_export_writes_samples(cli: Any, session: Path) -> None:
-    for kind, name in (("csv", "samples.csv"), ("tum", "attained.tum"), ("mcap", "samples.mcap")):
+    for kind, name in (("csv", "samples.csv"), ("mcap", "samples.mcap")):
         assert cli("export", session, "--to", kind).status == 0
         assert (session / name).is_file()
 
@@ -82,6 +83,8 @@ def test_a_sessions_plan_is_run(cli: Any, session: Path, tmp_path: Path) -> None
     assert (tmp_path / "replay" / "report.html").is_file()
 
 
+# test_another_solver_is_given_the_same_inputs of test_recorded_session.
+@pytest.mark.soak
 def test_a_session_is_checked_with_another_solver(cli: Any, session: Path) -> None:
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
@@ -104,11 +107,9 @@ def test_a_session_keeps_the_urdfs_links(cli: Any, session: Path) -> None:
     ],
 )
 def test_a_session_never_engaged_is_refused(
-    cli: Any, never: Path, session: Path, tmp_path: Path, command: tuple[str, ...]
+    cli: Any, never: Path, session: Path, line: Path, command: tuple[str, ...]
 ) -> None:
-    assert cli("export", session, "--to", "tum").status == 0
-
-    name, *rest = (word.format(other=session, file=session / "attained.tum") for word in command)
+    name, *rest = (word.format(other=session, file=line) for word in command)
     arguments = [never, *rest, *([never] if rest == ["--plan"] else [])]
 
     answer = cli(name, *arguments)
