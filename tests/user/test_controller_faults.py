@@ -146,12 +146,14 @@ def test_a_faults_error_ends_the_run_at_rest(fault, outcome, message_part, e_ser
         assert trial.summary()["outcome"].startswith(f"{outcome}: ")
 
 
+# test_another_tcp_ends_a_replay_by_name and the tests below it show it in the servo loop;
+# test_a_changed_tcp_ends_the_session of test_session_on_controller with a controller.
+@SOAK
 @pytest.mark.parametrize(
     ("call", "what"),
     [
         ("set_tcp(p[0, 0, 0.05, 0, 0, 0])", "TCP"),
-        # In test_received_states, too.
-        pytest.param("set_payload(2.5, [0, 0, 0.1])", "payload", marks=SOAK),
+        ("set_payload(2.5, [0, 0, 0.1])", "payload"),
     ],
 )
 def test_a_secondary_programs_tool_ends_the_run(call, what, e_series, tmp_path):

@@ -110,6 +110,8 @@ def doctor_findings(cli, controller, *flags):
     return {finding["check"]: finding for finding in json.loads(answer.out)["findings"]}
 
 
+# test_polyscope_x_checks has the findings of each version.
+@MOSTLY_ON_NEWEST
 def test_doctor_finds_what_each_version_reports(cli, controller, monkeypatch):
     monkeypatch.setattr("simbridge.doctor.network_checks.SECONDS", 0.1)
 
@@ -123,6 +125,8 @@ def test_doctor_finds_what_each_version_reports(cli, controller, monkeypatch):
     assert findings["arm or URSim"]["seen"].startswith("emulator")
 
 
+# With 10.14 test_a_cell_file_confirms_only_with_the_serial_number completes a run.
+@pytest.mark.parametrize("running", variants(VERSIONS, "10.7"), indirect=True)
 def test_a_run_is_confirmed_and_completed(controller, tmp_path, without_pages):
     run = execute(plan(controller, tmp_path), out=tmp_path / "run", ask=confirm)
 
@@ -159,6 +163,8 @@ def test_a_run_in_local_moves_nothing(controller, tmp_path, without_pages):
 
 
 # Only here: the later versions report Local, and the run waits for the script for five seconds.
+# test_where_remote_is_unknown_the_operator_is_asked of test_servo_client shows what is asked.
+@pytest.mark.soak
 @pytest.mark.parametrize("running", ["10.7"], indirect=True)
 def test_a_run_in_a_silent_local_asks_for_remote(controller, tmp_path, without_pages):
     prepared = plan(controller, tmp_path)

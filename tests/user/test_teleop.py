@@ -27,6 +27,7 @@ from simbridge.teleop import DEVICES, spacemouse
 from simbridge.teleop.network_messages import MAX_DATAGRAM_BYTES, AnyMessage
 from simbridge.teleop.options import PORT, TeleopOptions
 from tests.patience import PATIENCE
+from tests.properties import variants
 from tests.teleop.fake_session import Clock, FakeStatus
 from tests.teleop.test_spacemouse import FakeHid
 from tests.terminals import KITTY, ORDINARY
@@ -190,10 +191,9 @@ def test_the_terminal_asks_about_a_real_arm(start):
     assert ["engage", True] in calls
 
 
-# SIGTERM as another signal below.
+# SIGINT as that of a background job below; test_signals of tests/running has each signal.
 @pytest.mark.parametrize(
-    "signal_number",
-    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=SOAK), signal.SIGTSTP],
+    "signal_number", variants([signal.SIGINT, signal.SIGTERM, signal.SIGTSTP], signal.SIGTSTP)
 )
 def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     program = start("keyboard", answer=KITTY)
@@ -213,15 +213,21 @@ def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
 def test_a_background_job_ends_with_ctrl_c(start):
     # As a shell starts it: with SIGINT ignored.
     program = start("keyboard", launcher=("sh", "-c", 'trap "" INT; exec "$@"', "sh"))
+    before = program.console.modes
     program.console.wait_for(b"not engaged")
     program.process.send_signal(signal.SIGINT)
     status, calls = program.ended()
 
     assert status == 0
     assert calls[-1] == ["closed"]
+    assert program.console.modes == before
 
 
-@pytest.mark.parametrize(("rows", "columns"), [pytest.param(2, 12, marks=SOAK), (1, 1), (0, 0)])
+# Of few columns in test_the_line_is_cut_where_the_terminal_ends; here of unknown size.
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [pytest.param(2, 12, marks=SOAK), pytest.param(1, 1, marks=SOAK), (0, 0)],
+)
 def test_a_small_terminal_does_not_break_it(start, rows, columns):
     program = start("keyboard", rows=rows, columns=columns)
     program.console.wait_for(b"\x1b[?25l")
@@ -234,6 +240,8 @@ def test_a_small_terminal_does_not_break_it(start, rows, columns):
     assert ["engage"] in calls
 
 
+# What is reported test_a_failed_engagement_can_be_repeated of tests/teleop/test_drive.py shows.
+@SOAK
 def test_a_failed_engagement_is_a_note(start):
     program = start("keyboard", fails=True)
     program.console.wait_for(b"not engaged")
@@ -244,13 +252,13 @@ def test_a_failed_engagement_is_a_note(start):
     assert program.ended()[0] == 0
 
 
-# The program without the page of its run, which takes a second and which nobody reads.
-WITHOUT_PAGE = """
+# The program with a page of one word: the drawings take a second, and nobody looks at them.
+SHORT_PAGE = """
 import sys
-from simbridge.cli.command_line import main
+from simbridge.__main__ import main
 from simbridge.running import run_ending
-run_ending.write_report = lambda *_: None
-sys.exit(main(sys.argv[1:]))
+run_ending.write_report = lambda run, *_: run.directory.write_report("page")
+sys.exit(main())
 """
 
 
@@ -259,7 +267,6 @@ class Teleoperation:
 
     Args:
         out: The directory of its run.
-        program: Python's arguments that run simbridge.
 
     Attributes:
         out: The directory of its run.
@@ -268,9 +275,10 @@ class Teleoperation:
         address: Host and port where it listens.
     """
 
-    def __init__(self, out, *program):
+    def __init__(self, out):
         self.out = out
-        command = [sys.executable, *program, "teleop", "network", "--port", "0", "--out", str(out)]
+        arguments = ["teleop", "network", "--port", "0", "--out", str(out)]
+        command = [sys.executable, "-c", SHORT_PAGE, *arguments]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command, **pipes, text=True)
         self.first_line = self.process.stderr.readline()
@@ -327,7 +335,7 @@ class Service(NamedTuple):
 def service(tmp_path_factory):
     """A teleoperation with its real session, from its first line to its last."""
     out = tmp_path_factory.mktemp("service") / "run"
-    with Teleoperation(out, "-m", "simbridge") as teleoperation:
+    with Teleoperation(out) as teleoperation:
         twist = {"type": "twist", "engagement": teleoperation.drive()}
         refused = teleoperation.answer(**twist, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0])
         after = teleoperation.answer(**twist, values=UPWARDS)
@@ -408,7 +416,7 @@ def test_after_a_huge_number_it_goes_on(service):
 # test_after_a_signal_the_terminal_is_as_before.
 @SOAK
 def test_one_ctrl_c_completes_it(tmp_path):
-    with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:
+    with Teleoperation(tmp_path / "run") as teleoperation:
         teleoperation.drive()
 
         teleoperation.process.send_signal(signal.SIGINT)
@@ -420,16 +428,16 @@ def test_one_ctrl_c_completes_it(tmp_path):
     assert summary["inputs"]["accepted"] > 0
 
 
+# The exit status in test_after_a_signal_the_terminal_is_as_before, of a session that only
+# remembers; how a signal ends a real one test_a_signal_that_ends_a_session_names_its_directory of
+# test_session_faults shows.
+@SOAK
 @pytest.mark.parametrize(
     ("number", "status", "cause"),
-    [
-        (signal.SIGTERM, 143, "terminated"),
-        # In a terminal test_after_a_signal_the_terminal_is_as_before.
-        pytest.param(signal.SIGTSTP, 148, "interrupted", marks=SOAK),
-    ],
+    [(signal.SIGTERM, 143, "terminated"), (signal.SIGTSTP, 148, "interrupted")],
 )
 def test_another_signal_ends_it_with_its_number(tmp_path, number, status, cause):
-    with Teleoperation(tmp_path / "run", "-c", WITHOUT_PAGE) as teleoperation:
+    with Teleoperation(tmp_path / "run") as teleoperation:
         teleoperation.drive()
 
         teleoperation.process.send_signal(number)
