@@ -219,7 +219,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     ),
     "calibration.yaml": write_yaml,
     "arm.urdf": lambda path: path.write_text(
-        (Path(__file__).parents[1] / "data/urdf/seven_joints.urdf").read_text()
+        (Path(__file__).parents[1] / "data/urdf/gripper.urdf").read_text()
     ),
     "poses.csv": lambda path: write_csv(path, MOTION.times, MOTION.poses),
     "recording.csv": lambda path: path.write_text(RECORDING),

@@ -120,7 +120,7 @@ def test_quoted_brackets_are_not_counted(tmp_path: Path) -> None:
 
 def test_an_arm_is_bounded(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "robots" / "ur10e.toml").read_text()
-    names = ", ".join(f'"j{i}"' for i in range(5_000))
+    names = ", ".join(f'"j{i}"' for i in range(65))
     begin = text.index("joint_names")
     end = text.index("]", text.index("joint_names")) + 1
     (tmp_path / "mine.toml").write_text(f"{text[:begin]}joint_names = [{names}]{text[end:]}")
@@ -161,7 +161,7 @@ def body(name: str, kind: str, parent: str) -> str:
 
 @pytest.mark.parametrize(
     ("kind", "count", "reason"),
-    [("fixed", 298, ""), ("fixed", 5_000, "300 links"), ("revolute", 65, "at most 64")],
+    [("fixed", 298, ""), ("fixed", 301, "300 links"), ("revolute", 65, "at most 64")],
 )
 def test_a_urdf_is_bounded(tmp_path: Path, kind: str, count: int, reason: str) -> None:
     chain = [

@@ -29,9 +29,10 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import MinimumJerk, move, paper_size
+from tests.robot.conftest import kept_mesh_process  # noqa: F401 (fixture)
 
 # Its meshes take half a second to load.
-pytestmark = pytest.mark.shares_setup
+pytestmark = [pytest.mark.shares_setup, pytest.mark.usefixtures("kept_mesh_process")]
 
 # PyBullet's data have the arm.
 pybullet_data = pytest.importorskip("pybullet_data", reason="PyBullet has no wheel here")
@@ -61,7 +62,7 @@ def test_missing_tip_lists_the_ends():
         load_robot(FILE)
 
 
-def test_circle_needs_only_the_tip(cli, small):
+def test_circle_needs_only_the_tip(cli, panda, small):
     answer = cli("check", small["circle"], "--robot", FILE, "--tip", TIP, "--json")
 
     facts = json.loads(answer.out)
@@ -71,22 +72,16 @@ def test_circle_needs_only_the_tip(cli, small):
     assert "panda_finger_joint2 at 0 m (mimics" in notes
     assert "The file defines no home" in notes
     assert facts["start"] is None
+    # They name the home and the workspace, which are found again.
+    assert facts["robot_notes"] == list(panda.notes)
 
 
 @pytest.mark.python_kernels
-def test_high_base_keeps_above_the_floor():
-    # panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into.
+def test_high_base_and_links_below_the_tip_keep_above_the_floor():
+    # panda_link1 is 0.33 m above the foot: the floor, in its plane, is not reached into. The hand
+    # and its fingers are on link 7: 0.2 m below a tip there.
     with pytest.warns(UserWarning, match="joints off it are fixed"):
-        robot = load_robot(FILE, base="panda_link1", tip="panda_hand")
-
-    assert prepare(short_line(robot), robot=robot).plan.samples > 0
-
-
-@pytest.mark.python_kernels
-def test_links_below_the_tip_keep_above_the_floor():
-    # The hand and its fingers are on link 7: 0.2 m below a tip there.
-    with pytest.warns(UserWarning, match="joints off it are fixed"):
-        robot = load_robot(FILE, tip="panda_link7")
+        robot = load_robot(FILE, base="panda_link1", tip="panda_link7")
 
     assert prepare(short_line(robot), robot=robot).plan.samples > 0
 
@@ -128,12 +123,9 @@ def test_the_arm_is_not_taken_for_one_of_ur(panda):
     assert Options().servo_of(panda) == "ideal"
 
 
-def test_home_is_repeatable_and_clear(panda):
-    again = load_robot(FILE, tip=TIP)
+def test_home_is_clear(panda):
     clearance = CollisionModel(panda).clearance(panda.home)
 
-    assert np.array_equal(again.home, panda.home)
-    assert again.workspace == panda.workspace
     assert (panda.home >= panda.position_min).all()
     assert (panda.home <= panda.position_max).all()
     assert clearance is not None
@@ -216,6 +208,25 @@ def test_pybullets_window_shows_the_meshes(panda, monkeypatch):
 
     meshes = [part for part in parts if part[2] == pybullet.GEOM_MESH]
     assert len(meshes) == len(draw_arm(panda).meshes)
+
+
+def test_recorded_joints_are_those_of_the_arm(panda, tmp_path):
+    """Its seven joints, beside the fingers that are no joints of the arm."""
+    times = np.arange(0.0, 2.01, 0.01)
+    turn = 0.2 * (1.0 - np.cos(np.pi * times / 2.0))[:, None]
+    joints = np.array([0.1, -0.6, 0.2, -2.1, 0.1, 1.6, 0.7]) + turn * np.linspace(0.5, 1.0, 7)
+    names = [f"panda_joint{joint}" for joint in range(1, 8)]
+    header = ",".join(["t", *names, "panda_finger_joint1", "panda_finger_joint2"])
+    fingers = np.full((len(times), 2), 0.02)
+    rows = np.column_stack([times, joints, fingers])
+    path = tmp_path / "panda.csv"
+    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
+
+    prepared = prepare(str(path), robot=panda)
+
+    assert "joint positions" in prepared.scenario.trajectory.read_as
+    assert prepared.plan.samples == 251
+    assert prepared.plan.setpoints[-1] == pytest.approx(joints[-1], abs=1e-10)
 
 
 def test_plan_is_made_and_checked(panda):

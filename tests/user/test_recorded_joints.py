@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from simbridge.errors import InvalidParameter, PlanRefused
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.ports import free_port
+from tests.report.pages import leave_out_drawings
 
 pytestmark = pytest.mark.shares_setup
 
@@ -78,8 +78,10 @@ def run_and_print(path, column, out):
 
 @pytest.fixture(scope="module")
 def recorded_run(recording, tmp_path_factory):
-    """A run of the recording: its directory, and what it printed."""
-    return run_and_print(recording, "actual_q", tmp_path_factory.mktemp("run") / "first")
+    """A run of the recording, whose page has no drawings: its directory, and what it printed."""
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_drawings(patch)
+        return run_and_print(recording, "actual_q", tmp_path_factory.mktemp("run") / "first")
 
 
 def test_the_solvers_error_is_zero(recorded_run):
@@ -252,26 +254,3 @@ def test_the_studio_refuses_recorded_joints(table):
         Studio(StudioSetup(robot="ur10e"), port=free_port(), scenario=str(table))
 
     assert refusal.value.name == "scenario"
-
-
-@pytest.mark.filterwarnings("ignore:.*joints off it are fixed")
-def test_a_panda_follows_its_joints(cli, tmp_path):
-    """A Panda's seven joints, beside the fingers that are no joints of the arm."""
-    pybullet_data = pytest.importorskip("pybullet_data", reason="PyBullet has no wheel here")
-    urdf = Path(pybullet_data.getDataPath(), "franka_panda", "panda.urdf")
-    arm = ["--robot", urdf, "--tip", "panda_grasptarget"]
-    times = np.arange(0.0, 2.01, 0.01)
-    turn = 0.2 * (1.0 - np.cos(np.pi * times / 2.0))[:, None]
-    joints = np.array([0.1, -0.6, 0.2, -2.1, 0.1, 1.6, 0.7]) + turn * np.linspace(0.5, 1.0, 7)
-    names = [f"panda_joint{joint}" for joint in range(1, 8)]
-    header = ",".join(["t", *names, "panda_finger_joint1", "panda_finger_joint2"])
-    fingers = np.full((len(times), 2), 0.02)
-    rows = np.column_stack([times, joints, fingers])
-    path = tmp_path / "panda.csv"
-    np.savetxt(path, rows, fmt="%.17g", delimiter=",", header=header, comments="")
-
-    answer = cli("check", path, *arm, "--json")
-
-    assert answer.status == 0
-    assert "joint positions" in json.loads(answer.out)["read_as"]
-    assert json.loads(answer.out)["samples"] == 251
