@@ -43,6 +43,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running import run_ending
 from simbridge.running.arm_and_solver import choose_solver
 from simbridge.running.signals import SignalReceived
+from simbridge.sessions.session import LiveSession
 from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
 from tests.backends.controller_facts import FACTS
@@ -152,6 +153,9 @@ def test_the_python_of_a_page_runs(name, workplace, monkeypatch):
     monkeypatch.setattr(simbridge, "studio", partial(simbridge.studio, port=free_port()))
     # Nothing that the examples show depends on the wall clock.
     monkeypatch.setattr(simbridge, "live", partial(simbridge.live, realtime=False))
+    # Nor on how long they wait.
+    wait = LiveSession.wait
+    monkeypatch.setattr(LiveSession, "wait", lambda session, seconds: wait(session, seconds / 5))
     robot = simbridge.load_robot("ur10")
     names = assumed_names(robot)
     for code in blocks(PYTHON_PAGES[name], "python"):

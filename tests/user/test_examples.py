@@ -10,14 +10,25 @@ from pathlib import Path
 
 import pytest
 
+import simbridge
 from simbridge import resources
+from simbridge.trajectory import paths
 
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).parents[2]
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
 # They start processes, keep real time, or make several runs.
-HEAVY = ("sweep_gain", "emulator_session", "compare_solvers", "noisy_targets", "find_best_gains")
+HEAVY = (
+    "sweep_gain",
+    "emulator_session",
+    "compare_solvers",
+    "noisy_targets",
+    "find_best_gains",
+    "feedforward",
+)
+# The examples of README.md and docs/live.md, in test_documentation, drive a session likewise.
+LIKE_PAGES = ("live_twist",)
 
 
 @pytest.fixture
@@ -37,10 +48,31 @@ def short_pick_and_place(tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "SCENARIOS", scenarios)
 
 
-@pytest.mark.usefixtures("short_pick_and_place")
+@pytest.fixture
+def small_paths(monkeypatch):
+    """Squares have one lap of a tenth of the sides, circles a third of the radius."""
+    square = simbridge.trajectory.square
+    circle = paths.circle
+
+    def small_square(side, **facts):
+        return square(0.1 * side, **{**facts, "laps": 1})
+
+    def small_circle(radius, **facts):
+        return circle(radius / 3, **facts)
+
+    monkeypatch.setattr(simbridge.trajectory, "square", small_square)
+    monkeypatch.setattr(paths, "circle", small_circle)
+
+
+@pytest.mark.usefixtures("short_pick_and_place", "small_paths")
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, id=p.stem, marks=[pytest.mark.soak] * (p.stem in HEAVY)) for p in SCRIPTS],
+    [
+        pytest.param(
+            path, id=path.stem, marks=[pytest.mark.soak] * (path.stem in HEAVY + LIKE_PAGES)
+        )
+        for path in SCRIPTS
+    ],
 )
 def test_an_example_runs_and_prints_what_it_found(
     path, tmp_path, monkeypatch, capsys, without_pages

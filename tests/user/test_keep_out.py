@@ -91,6 +91,7 @@ sizes = st.tuples(*[st.floats(0.05, 1.0)] * 3)
 postures = st.tuples(*[st.floats(-1.0, 1.0)] * 3, *[st.floats(-3.0, 3.0)] * 2).map(np.array)
 
 
+@few_examples(20)
 @given(q=postures, centre=vectors, size=sizes, rotation=vectors)
 def test_a_capsules_distance_is_its_axis_less_radius(q, centre, size, rotation):
     box = Box("crate", centre, size, rotation)
@@ -106,6 +107,7 @@ def test_a_capsules_distance_is_its_axis_less_radius(q, centre, size, rotation):
         assert clearance.distance <= 1e-3 - RADIUS + 1e-5
 
 
+@few_examples(20)
 @given(q=postures, point=vectors, normal=vectors, kind=st.sampled_from(["capsule", "cylinder"]))
 def test_a_rods_distance_is_its_lowest_points(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
@@ -186,6 +188,7 @@ def test_a_path_is_refused_at_its_first_contact(seed, step):
         assert caught.value.sample == int(np.argmax(distances < MARGIN))
 
 
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_pair_nears_faster_than_the_joints(seed):
     """The bound by which postures are skipped, on the clearance of every pair by itself."""

@@ -12,15 +12,12 @@ import pytest
 
 from simbridge.recording.log_reader import read_log
 from simbridge.servo.plant import load_plant
+from tests.properties import variants
 
 # RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s,
 # computed by others.
 TRAILS = {"circle": 3.63, "figure_eight": 5.55, "helix": 3.63, "square_tracking": 5.69}
 SOAK = pytest.mark.soak
-# Every lap has the same speeds: one has the RMS of all.
-LIKE_LAPS = ("circle", "square_tracking")
-# With corners; smooth paths take the same way through the program.
-MORE = dict.fromkeys(("circle", "figure_eight", "helix"), SOAK)
 
 
 @pytest.fixture
@@ -42,11 +39,13 @@ def paths(short, small):
     return {**short, **small}
 
 
-@pytest.mark.parametrize(
-    "scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS]
-)
-def test_the_simulated_arm_trails_as_the_law_says(run, short, scenario):
-    summary, _ = run(short[scenario] if scenario in LIKE_LAPS else scenario)
+# All take the same way through the program.
+@pytest.mark.parametrize("scenario", variants(TRAILS, "circle"))
+def test_the_simulated_arm_trails_as_the_law_says(run, short, small, scenario):
+    # Every lap has the same speeds: one has the RMS of all, and so has a small circle.
+    like = {"circle": small["circle"], "square_tracking": short["square_tracking"]}
+
+    summary, _ = run(like.get(scenario, scenario))
 
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(
         1e-3 * TRAILS[scenario], rel=0.01
@@ -117,7 +116,8 @@ def test_feedforward_removes_the_phases_delay(
     assert (checked["feedforward"], checked["plant_model"]) == (True, summary["plant_model"])
 
 
-SOFT = ("--robot", "ur10e", "--feedforward", "on", "--servo-gain", 300, "--servo-lookahead", 0.1)
+# A UR10 takes a quarter of the samples of a UR10e.
+SOFT = ("--robot", "ur10", "--feedforward", "on", "--servo-gain", 300, "--servo-lookahead", 0.1)
 
 
 def test_corners_beyond_feedforward_name_a_speed(cli, short):
@@ -206,7 +206,7 @@ def test_a_flag_wins_over_a_plant_file(run, cli, short, small, tmp_path):
 PLANT_OF_UR5E = '[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[source]\nrobot = "ur5e"\n'
 
 
-def test_a_plant_of_another_arm_is_said(cli, line, tmp_path):
+def test_a_plant_of_another_arm_is_said(cli, line, tmp_path, without_drawings):
     plant = tmp_path / "plant.toml"
     plant.write_text(PLANT_OF_UR5E)
     note = f"{plant} was identified on a ur5e, but this run is for a ur10e: "
@@ -250,7 +250,7 @@ def test_a_plants_uncertainty_reaches_the_error(cli, line, tmp_path, without_pag
 
     def summary(name, *flags):
         answer = cli(
-            "run", line, "--robot", "ur10e", "--plant", plant, *flags, "--out", tmp_path / name
+            "run", line, "--robot", "ur10", "--plant", plant, *flags, "--out", tmp_path / name
         )
         assert answer.status == 0, answer.err
         return json.loads((tmp_path / name / "summary.json").read_text()), answer.out.splitlines()[
@@ -350,7 +350,7 @@ def test_a_controller_refuses_the_ideal_servo(cli, backend):
 
 
 def test_the_ideal_servo_hardly_trails(run, small):
-    summary, _ = run(small["circle"], "--servo", "ideal")
+    summary, _ = run(small["circle"], "--servo", "ideal", "--period", 0.008)
 
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["servo_law_error"] is None

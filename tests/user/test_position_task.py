@@ -30,12 +30,12 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def late_run(tmp_path_factory, run_without_page, short):
+def late_run(tmp_path_factory, run_without_page, small):
     """A planar arm that trails its setpoints by some 0.2 s."""
     out = tmp_path_factory.mktemp("planar") / "late"
     lag = ["--servo-gain", "500", "--servo-lookahead", "0.2"]
     arm = ["--robot", "planar3r"]
-    assert run_without_page(short["circle"], *arm, *lag, "--out", out) == 0
+    assert run_without_page(small["circle"], *arm, *lag, "--out", out) == 0
     return out
 
 

@@ -23,7 +23,7 @@ def stalled_session(tmp_path_factory):
         session.wait(0.01)
         begin = session.tool
         session.pose(begin)
-        session.wait(1.0)
+        session.wait(0.6)
         seen["stalled"] = session.status
 
         # It comes back near, and far after another stall.
@@ -33,10 +33,9 @@ def stalled_session(tmp_path_factory):
             if k == 0:
                 seen["near"] = session.status
         seen["caught up"] = session.status
-        session.wait(1.0)
+        session.wait(0.6)
         session.pose(moved(begin, 0.0, 0.372, 0.0))
-        session.wait(0.02)
-        session.wait(1.0)
+        session.wait(0.6)
         seen["far"] = session.status
 
         # The engagement that the session asks for.

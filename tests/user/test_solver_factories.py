@@ -88,8 +88,15 @@ def function(module, name):
     return simbridge.ik.callable_solver.load_function(f"{module}:{name}")
 
 
-@pytest.mark.parametrize("robot", ["ur10", "ur3e"])
-@pytest.mark.parametrize("name", ["make", "Newton"])
+@pytest.mark.parametrize(
+    ("name", "robot"),
+    [
+        ("make", "ur10"),
+        ("Newton", "ur3e"),
+        pytest.param("make", "ur3e", marks=pytest.mark.soak),
+        pytest.param("Newton", "ur10", marks=pytest.mark.soak),
+    ],
+)
 def test_a_factory_works_with_any_arm(cli, module, line, name, robot):
     flags = ("--robot", robot, "--anchor", "start", "--period", 0.008)
     flags += ("--solver", f"{module}:{name}")
@@ -115,6 +122,9 @@ def test_a_solver_that_a_factory_makes_keeps_its_name(module):
     assert solver.parameters["iterations"] == 3
 
 
+# The plan that repeats share is in test_repeating, and the name of the factory in the test of one
+# run above.
+@pytest.mark.soak
 def test_repeats_of_a_factorys_run_share_its_plan(cli, module, line):
     answer = cli("run", line, "--solver", f"{module}:make", "--repeat", 2, "--out", "both")
 

@@ -34,9 +34,8 @@ def test_help_shows_the_named_solvers_flags(cli, name):
         assert (f"--solver.{setting.replace('_', '-')} " in shown) == (setting in known)
 
 
-@pytest.mark.parametrize(
-    "name", variants(sorted(SOLVERS), "forward-dynamics", "closed-form", "constrained")
-)
+# The closed form runs in test_a_run_through_singular_poses_reports_them of test_closed_form.
+@pytest.mark.parametrize("name", variants(sorted(SOLVERS), "forward-dynamics", "constrained"))
 def test_every_solver_tracks_the_square(cli, name, small, tmp_path):
     answer = cli(
         "run", small["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json"

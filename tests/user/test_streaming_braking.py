@@ -14,7 +14,7 @@ from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ProgramPaused, ProtectiveStop
 from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, JOINT_RATIOS, Bench, minimum_jerk
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 
 pytestmark = pytest.mark.quick
 
@@ -59,7 +59,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
 
 
 @pytest.mark.slow
-@few_examples(4, soak=120)
+@few_examples(3, soak=120)
 @given(
     changes=st.dictionaries(
         st.integers(20, 500),
@@ -107,7 +107,7 @@ def test_commands_that_come_late_do_not_bend_the_path():
 
 @pytest.mark.slow
 @FEEDFORWARD
-@few_examples(7, soak=600)
+@few_examples(5, soak=600)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
 def test_a_stop_brakes_within_the_acceleration_limit(feedforward, slots, amplitude, lag):
     bench = obedient_bench(lag=lag)
@@ -128,7 +128,7 @@ def test_a_stop_brakes_within_the_acceleration_limit(feedforward, slots, amplitu
     assert np.abs(after.q - before.q).max() <= speed**2 / 60.0 + 0.02 * speed + 1e-4
 
 
-@pytest.mark.parametrize("lag", [0, 3])
+@pytest.mark.parametrize("lag", variants([0, 3], 3))
 @pytest.mark.parametrize("tuning", [(2000.0, 0.1), (300.0, 0.1), (100.0, 0.2)])
 def test_a_stop_brakes_as_gently_with_a_long_lookahead(tuning, lag):
     bench = obedient_bench(tuning, lag=lag)

@@ -94,8 +94,8 @@ class Registers:
         yield
 
 
-# The one between is that of test_ur_rtde_client.
-@pytest.fixture(params=variants(VERSIONS, "3.15", "5.25"))
+# The newest is below, with what it computes, and in test_ur_rtde_client.
+@pytest.fixture(params=variants(VERSIONS, "3.15", "5.12"))
 def source(request: pytest.FixtureRequest, control_scripts: dict[str, str]) -> str:
     return control_scripts[request.param]
 
