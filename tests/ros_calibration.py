@@ -8,6 +8,7 @@ ur_description (ur_macro.xacro).
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -143,10 +144,15 @@ def rows_of(table, **choices):
     return printed(*(getattr(table, name) for name in ROWS), **choices)
 
 
+@functools.cache
+def _nominal(name):
+    return nominal_dh(load_robot(name))
+
+
 def deltas(name, seed, angle=1e-3, length=1e-3):
     """A table that differs from the nominal one in every parameter that ur_calibration keeps."""
     rng = np.random.default_rng(seed)
-    nominal = nominal_dh(load_robot(name))
+    nominal = _nominal(name)
     table = {row: np.array(getattr(nominal, row)) for row in ROWS}
     for row, by in zip(ROWS, (angle, length, length, angle), strict=True):
         table[row] = table[row] + rng.uniform(-by, by, 6)

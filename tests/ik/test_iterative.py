@@ -4,6 +4,7 @@ them have.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -27,7 +28,7 @@ from tests.properties import few_examples, variants
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 ITERATIVE = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
-ARMS = [load_robot(name) for name in sorted(robot_files())]
+ARMS = st.sampled_from(sorted(robot_files())).map(functools.cache(load_robot))
 PLAIN = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
 
 
@@ -63,7 +64,7 @@ def postures(robot, seed, spread=2.5):
 
 
 @few_examples(25)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), st.sampled_from(ARMS))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), ARMS)
 def test_jacobians_agree_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
 
@@ -202,7 +203,7 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
 
 @pytest.mark.slow
 @few_examples(25)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(ARMS), st.sampled_from(sorted(SOLVERS)))
+@given(st.integers(0, 2**32 - 1), ARMS, st.sampled_from(sorted(SOLVERS)))
 def test_a_near_target_is_attained_or_reported(seed, robot, name):
     if name == "closed-form" and robot.name == "planar3r":
         name = "pseudoinverse"

@@ -13,6 +13,16 @@ INERTIAL = (
 )
 
 
+def box(path, size=(0.1, 0.2, 0.3)):
+    """Write the mesh of a box of this size, m, and return its path."""
+    # Takes 0.5 s to import, which most workers need not.
+    import trimesh
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trimesh.creation.box(size).export(path)
+    return path
+
+
 class KeptProcess(ReadingProcess):
     """The process that reads meshes; here it does not end with each arm, for its start takes longer
     than a test.

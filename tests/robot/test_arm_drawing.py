@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import trimesh
 
 from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.urdf_reader import read_urdf
-from tests.robot.conftest import INERTIAL
+from tests.robot.conftest import INERTIAL, box
 
 JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'
@@ -26,12 +25,6 @@ def arm(tmp_path, reference, extra=""):
         f'<mesh filename="{reference}" {extra}/></geometry></visual></link>'
         f"{JOINT.format('j', 'base_link', 'l')}</robot>"
     )
-    return path
-
-
-def box(path, size=(0.1, 0.2, 0.3)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trimesh.creation.box(size).export(path)
     return path
 
 

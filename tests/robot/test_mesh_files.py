@@ -10,7 +10,6 @@ import struct
 
 import numpy as np
 import pytest
-import trimesh
 
 from simbridge.cli.command_line import main
 from simbridge.errors import InputFileError
@@ -20,7 +19,7 @@ from simbridge.robot import mesh_files
 from simbridge.robot.arm_drawing import draw_arm
 from simbridge.robot.mesh_files import mesh_hull, read_mesh, reading_meshes
 from simbridge.robot.urdf_reader import read_urdf
-from tests.robot.conftest import INERTIAL
+from tests.robot.conftest import INERTIAL, box
 from tests.robot.test_urdf_bodies import JOINT
 
 pytestmark = [pytest.mark.usefixtures("kept_mesh_process"), pytest.mark.shares_setup]
@@ -224,8 +223,7 @@ def test_after_a_crash_the_next_mesh_is_read(tmp_path, monkeypatch):
     small = ReadingProcess(
         "simbridge.robot.mesh_process", Limits(cpu=60, memory=8 * MIB, output=MIB)
     )
-    file = tmp_path / "part.stl"
-    trimesh.creation.box((1.0, 1.0, 1.0)).export(file)
+    file = box(tmp_path / "part.stl")
     with monkeypatch.context() as patch, small:
         patch.setattr(mesh_files, "_process", small)
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import trimesh
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.packages import Packages, parse_packages, read_packages
-
-
-def box(path, size=(0.1, 0.2, 0.3)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trimesh.creation.box(size).export(path)
-    return path
+from tests.robot.conftest import box
 
 
 @pytest.mark.parametrize("where", ["named", "ros", "ament", "neighbour", "package.xml"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import trimesh
 
 from simbridge.errors import InputFileError
 from simbridge.robot.arm_drawing import draw_arm
@@ -12,7 +11,7 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.mesh_files import read_mesh
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.urdf_reader import read_urdf
-from tests.robot.conftest import INERTIAL
+from tests.robot.conftest import INERTIAL, box
 
 pytestmark = [pytest.mark.usefixtures("kept_mesh_process"), pytest.mark.shares_setup]
 
@@ -31,12 +30,6 @@ def arm(tmp_path, reference, extra=""):
         f'<mesh filename="{reference}" {extra}/></geometry></visual></link>'
         f"{JOINT.format('j', 'base_link', 'l')}</robot>"
     )
-    return path
-
-
-def box(path, size=(0.1, 0.2, 0.3)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trimesh.creation.box(size).export(path)
     return path
 
 

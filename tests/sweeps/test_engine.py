@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 
 import pytest
 
@@ -19,8 +20,10 @@ from tests.patience import PATIENCE
 from tests.ports import free_port
 from tests.sweeps.rows import compared
 
-distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.soak
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed"),
+]
 
 WORKER = "simbridge.sweeps.worker"
 
@@ -30,6 +33,8 @@ def started_by_commands(directory):
     """A scheduler and two workers in a directory that has no file of the test; the address, and the
     three.
     """
+    from distributed import Client
+
     address = f"tcp://127.0.0.1:{free_port()}"
     commands = [
         ["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]
@@ -45,9 +50,16 @@ def started_by_commands(directory):
             )
             stack.callback(end, process)
             processes.append(process)
-        with distributed.Client(address, timeout="60s") as client:
+        with Client(address, timeout="60s") as client:
             client.wait_for_workers(2, timeout=PATIENCE)
         yield address, processes
+
+
+def local_cluster(workers):
+    """A cluster on this computer, which `with` ends."""
+    from distributed import LocalCluster
+
+    return LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
 
 
 def end(process):
@@ -65,9 +77,7 @@ def cluster(request, tmp_path_factory):
         with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, _):
             yield address
     else:
-        with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as local:
+        with local_cluster(2) as local:
             yield local.scheduler_address
 
 
@@ -152,9 +162,7 @@ def test_every_run_of_a_cluster_can_be_kept(cluster, tmp_path, line):
 def test_a_killing_point_spoils_no_other_of_its_task(my_solvers, tmp_path, line):
     gains = [{"servo-gain": str(gain)} for gain in range(500, 600)]
     gains[80]["solver"] = f"{my_solvers}:deadly"
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as local:
+    with local_cluster(2) as local:
         result = simbridge.sweep(
             line,
             points=gains,
@@ -168,13 +176,10 @@ def test_a_killing_point_spoils_no_other_of_its_task(my_solvers, tmp_path, line)
 
 
 def test_a_worker_that_joins_late_is_sent_the_arm(tmp_path, line):
+    from distributed import Client
+
     grid = {"servo-gain": list(range(500, 900)), "solver.kp": [10, 20]}
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None
-        ) as local,
-        distributed.Client(local) as client,
-    ):
+    with local_cluster(1) as local, Client(local) as client:
 
         def join(progress):
             if progress.done == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -37,9 +38,14 @@ MAX_LAG_DISTANCE = 5e-3
 MAX_LAG_ANGLE = 0.05
 
 
-# How long a turn from full speed to full speed takes at most, s.
-_LIMITS = setpoint_limits(ROBOT, ServoModel(ServojLaw(ROBOT.period)), 1.0, lead=False)
-LONGEST_TURN = 2.0 * _LIMITS.velocity.max() / _LIMITS.acceleration
+@functools.cache
+def motion_limits():
+    return setpoint_limits(ROBOT, ServoModel(ServojLaw(ROBOT.period)), 1.0, lead=False)
+
+
+def longest_turn():
+    """How long a turn from full speed to full speed takes at most, s."""
+    return 2.0 * motion_limits().velocity.max() / motion_limits().acceleration
 
 
 def is_followed(trace, k, kind, values):
@@ -72,7 +78,7 @@ def assert_followed(trace, kind, values):
             unexplained = 0
         else:
             unexplained += 1
-        assert unexplained * trace.period <= LONGEST_TURN + 2.0 * trace.period
+        assert unexplained * trace.period <= longest_turn() + 2.0 * trace.period
 
 
 def numbers(largest, count=6):
@@ -156,7 +162,7 @@ def test_a_jog_into_the_end_of_a_range_is_named(jog):
     )
     held = np.abs(trace.velocity[:, joint]) < 0.9 * abs(speed)
     # The start is no hindrance.
-    held[: math.ceil(abs(speed) / _LIMITS.acceleration / trace.period) + 1] = False
+    held[: math.ceil(abs(speed) / motion_limits().acceleration / trace.period) + 1] = False
 
     # Held by itself where the joint is in the arm's way; but never without a cause.
     for k in np.flatnonzero(held).tolist():

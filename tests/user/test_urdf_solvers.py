@@ -20,19 +20,23 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
+# The arms with their homes.
 ARMS = {
-    "seven_joints": load_robot(
-        URDF / "seven_joints.urdf", home=[0.2, 0.6, 0.0, -1.4, 0.1, 0.9, 0.3]
-    ),
-    "odd_axes": load_robot(URDF / "odd_axes.urdf", home=[0.3, -0.5, 0.15, 0.4, 0.2]),
+    "seven_joints": (0.2, 0.6, 0.0, -1.4, 0.1, 0.9, 0.3),
+    "odd_axes": (0.3, -0.5, 0.15, 0.4, 0.2),
 }
 QUICK = [name for name in SOLVERS if name not in ("closed-form", "jacobian-transpose")]
 SOAK = pytest.mark.soak
 
 
 @functools.cache
+def loaded(arm):
+    return load_robot(URDF / f"{arm}.urdf", home=ARMS[arm])
+
+
+@functools.cache
 def made(arm, name, task=""):
-    return SOLVERS[name](task=task).build(ARMS[arm])
+    return SOLVERS[name](task=task).build(loaded(arm))
 
 
 def nearby(robot, seed):
@@ -48,7 +52,7 @@ def left_over(solver, target, q):
 @pytest.mark.parametrize("arm", ARMS)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_tool_is_where_pinocchio_says(arm, seed):
-    robot = ARMS[arm]
+    robot = loaded(arm)
     model = pin.buildModelFromUrdf(str(URDF / f"{arm}.urdf"))
     q = nearby(robot, seed)
     # A continuous joint is a cosine and a sine there.
@@ -79,7 +83,7 @@ def both_arms(names):
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_a_near_target_is_attained_or_missed(arm, name, seed):
-    robot = ARMS[arm]
+    robot = loaded(arm)
     solver = made(arm, name)
     target = tool_path(robot, nearby(robot, seed)[None])[0]
     solution = solver.solve(target)
@@ -97,7 +101,7 @@ def test_a_near_target_is_attained_or_missed(arm, name, seed):
 
 @pytest.mark.parametrize(("arm", "name"), both_arms(QUICK))
 def test_steps_attain_the_components_that_the_task_constrains(arm, name):
-    robot = ARMS[arm]
+    robot = loaded(arm)
     task = {"seven_joints": "position", "odd_axes": "axis"}[arm]
     solver = made(arm, name, task)
     target = tool_path(robot, nearby(robot, 3)[None])[0]
@@ -111,7 +115,7 @@ def test_steps_attain_the_components_that_the_task_constrains(arm, name):
 )
 def test_the_closed_form_refuses_with_a_reason(arm, reason):
     with pytest.raises(NoClosedForm, match=reason) as refusal:
-        ClosedForm(ARMS[arm])
+        ClosedForm(loaded(arm))
     assert "forward-dynamics" in str(refusal.value)
 
 
