@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.report import write_report
+from simbridge.report.drawing import Drawing
 from tests.report.made_up_run import MadeUp
 from tests.report.pages import Page, read_page
 
@@ -57,6 +59,29 @@ def report(measured: Measured) -> Report:
         evaluation, summary = measured(**fields)
         write_report(evaluation, summary)
         return read_page(evaluation.directory.path), summary
+
+    return write
+
+
+def leave_out_drawings(patch: pytest.MonkeyPatch) -> None:
+    """Make each drawing of a page empty: they take most of its time."""
+    patch.setattr(Drawing, "svg", lambda *_, **__: Markup("<svg></svg>"))
+
+
+@pytest.fixture
+def without_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages whose words alone are read."""
+    leave_out_drawings(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def words(report: Report) -> Report:
+    """As `report`, without the drawings."""
+
+    def write(**fields: Any) -> tuple[Page, dict[str, Any]]:
+        with pytest.MonkeyPatch.context() as patch:
+            leave_out_drawings(patch)
+            return report(**fields)
 
     return write
 

@@ -30,6 +30,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
         tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0),
         period=0.01,
         floor="none",
+        speed_scale=2.0,
+        on_limits="limit",
     )
     return run("step", out=out, options=options)
 
@@ -135,24 +137,12 @@ def test_files_are_named_by_absolute_paths(
     assert again == settings.solver
 
 
-def test_a_script_is_named_by_its_absolute_path(
+def test_the_command_repeats_a_script_servo_and_feedforward(
     cli: Any, small: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     # Of the same name as a built-in one.
-    monkeypatch.chdir(tmp_path)
     Path("step.py").write_text(small["circle"].read_text())
-    assert cli("run", "./step.py", "--out", "first", "--json").status == 0
-
-    command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
-
-    assert command is not None
-    assert command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
-
-
-def test_the_command_repeats_servo_and_feedforward(
-    cli: Any, small: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
-) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
     flags = (
         "--speed-scale",
@@ -166,7 +156,7 @@ def test_the_command_repeats_servo_and_feedforward(
         "--servo-gain",
         "1500",
     )
-    first = cli("run", small["circle"], "--robot", "ur10", *flags, "--out", "first", "--json")
+    first = cli("run", "./step.py", "--robot", "ur10", *flags, "--out", "first", "--json")
     assert first.status == 0
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))
@@ -174,6 +164,7 @@ def test_the_command_repeats_servo_and_feedforward(
 
     again = cli(*shlex.split(command)[1:], "--out", "again", "--json")
 
+    assert command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
     assert again.status == 0, again.message
     repeated = RunDirectory.open(Path("again")).settings()
     assert repeated.backend.plant_file == str(tmp_path / "plant.toml")

@@ -21,7 +21,6 @@ from simbridge.cli.run_tables import show_run
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.verdict import advice, notices, tolerance_check
 from tests.properties import variants
-from tests.report.conftest import BUSY
 from tests.report.pages import numbers, plain_spaces, table_rows
 
 pytestmark = pytest.mark.shares_setup
@@ -46,13 +45,14 @@ LATE = {"solution_offset": 2e-3, "plant_offset": 4e-3, "plant_delay": 0.02}
 
 @pytest.fixture(scope="module")
 def late(report):
-    """A run with a delay that passed its tolerance."""
+    """A run of 2000 samples with a delay that passed its tolerance."""
     tolerance = {"position_m": 1.0, "rotation_rad": math.radians(30.0)}
-    return report(**LATE, summary={"predicted_lag_s": 0.01234}, tolerance=tolerance)
+    noisy = {**LATE, "joints": 1, "samples": 2000, "noise": 1e-4}
+    return report(**noisy, summary={"predicted_lag_s": 0.01234}, tolerance=tolerance)
 
 
 @pytest.fixture(scope="module")
-def troubled(report):
+def troubled(words):
     """A run that missed its tolerance, with limited setpoints, saturated torques and a slow
     controller.
     """
@@ -70,7 +70,7 @@ def troubled(report):
         "missed_states": 0,
     }
     near_singularity = {"threshold": 0.1, "share": 1e-5, "smallest_singular_value": 0.05}
-    return report(
+    return words(
         **LATE,
         effort=effort,
         limited=limited,
@@ -143,11 +143,11 @@ def test_evo_errors_are_those_of_the_summary(busy):
     assert "all pairs 100 samples (0.8 s) apart" in page.text("budget")
 
 
-def test_tool_turning_in_place_has_rotation_figures(report):
+def test_tool_turning_in_place_has_rotation_figures(words):
     # The one joint's axis goes through the TCP.
     in_place = {"kinematics": {"placements": [np.eye(4).ravel().tolist()] * 2}}
 
-    page, summary = report(
+    page, summary = words(
         joints=1, plant_delay=0.02, settings=in_place, summary={"predicted_lag_s": 0.01234}
     )
 
@@ -212,8 +212,9 @@ def test_completed_run_has_no_notice(busy):
     assert not page.has("notice")
 
 
-def test_early_end_comes_first_and_fails(report):
-    page, summary = report(
+def test_early_end_comes_first_and_fails(words):
+    page, summary = words(
+        joints=1,
         outcome="GuardStop: joint 2 is 0.3 rad away",
         complete=False,
         tolerance={"position_m": 1.0, "rotation_rad": 1.0},
@@ -299,8 +300,8 @@ def test_loop_is_shown_where_it_was_measured(troubled, busy):
     assert not page_without_loop.has("loop")
 
 
-def test_joints_are_compared_with_their_limits(report):
-    page, _ = report(samples=500, joints=1, swing=0.2, effort=25.0)
+def test_joints_are_compared_with_their_limits(words):
+    page, _ = words(samples=500, joints=1, swing=0.2, effort=25.0)
 
     name, cells = next(iter(page.rows("joints").items()))
     assert name == "joint_1"
@@ -396,18 +397,19 @@ def test_all_settings_are_on_the_page(busy):
     assert "max_velocity_jump 1" in page.text("details")
 
 
-def test_settings_of_matplotlib_change_nothing(report, busy):
-    page, _ = busy
+def test_settings_of_matplotlib_change_nothing(report, edge):
+    name = "a gap in the torques"
+    page, _ = edge(name)
     settings = {"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}
 
     with matplotlib.rc_context(settings):
-        same_page, _ = report(**BUSY)
+        same_page, _ = report(**EDGES[name])
 
     assert same_page.source == page.source
 
 
-def test_page_of_2000_samples_is_small(report):
-    page, _ = report(**LATE, joints=1, samples=2000, noise=1e-4)
+def test_page_of_2000_samples_is_small(late):
+    page, _ = late
 
     assert len(page.source.encode()) < 1_500_000
 
@@ -519,8 +521,8 @@ def test_every_run_has_a_page(edge, name):
     assert len(summary["peak_joint_velocity"]) == joints
 
 
-def test_run_without_samples_says_so(report):
-    page, _ = report(samples=0, outcome="ApproachRefused: too far", complete=False)
+def test_run_without_samples_says_so(words):
+    page, _ = words(samples=0, outcome="ApproachRefused: too far", complete=False)
 
     headline = "The Test arm did not track made_up: no sample was recorded."
     assert page.text("headline") == headline
@@ -545,9 +547,9 @@ def test_path_without_motion_says_so(edge):
     assert page.text("path").count("It does not move.") == 4
 
 
-def test_flat_views_are_magnified(edge):
+def test_flat_views_are_magnified(words):
     # The first joint moves the tool in the xz plane, the second one a little out of it.
-    page, _ = edge("a path that is nearly flat")
+    page, _ = words(**EDGES["a path that is nearly flat"])
 
     note = r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\."
     path = page.text("path")

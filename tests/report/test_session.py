@@ -69,7 +69,7 @@ def test_never_engaged_session_shows_inputs(never_engaged):
 
 
 @pytest.mark.slow
-def test_killed_session_says_so(cli, killed_session, tmp_path):
+def test_killed_session_says_so(cli, killed_session, tmp_path, without_drawings):
     copy = shutil.copytree(killed_session, tmp_path / "killed")
 
     answer = cli("report", copy)

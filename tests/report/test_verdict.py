@@ -18,6 +18,8 @@ from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
 from tests.records import changed
 from tests.report.pages import plain_spaces
 
+pytestmark = pytest.mark.shares_setup
+
 SERVO = "with servoj at gain 300, lookahead 0.1 s and feedforward"
 
 
