@@ -10,12 +10,19 @@ from simbridge.judging.log import LogSource
 from simbridge.judging.read_log import LogOptions, read_log
 from simbridge.robot.load import load_robot
 from simbridge.ur.tables import RuntimeState, SafetyMode
-from tests.judging.controller_bags import GENERATIONS, JOINTS, ControllerBag, moving
+from tests.judging.controller_bags import JOINTS, ControllerBag, moving
 
 
 @pytest.mark.parametrize(
     ("ros1", "generation"),
-    [(True, "desired"), *((False, generation) for generation in GENERATIONS)],
+    [
+        (True, "desired"),
+        pytest.param(False, "desired", marks=pytest.mark.soak),
+        pytest.param(False, "desired and multi-dof", marks=pytest.mark.soak),
+        (False, "humble"),
+        pytest.param(False, "jazzy", marks=pytest.mark.soak),
+        (False, "kilted"),
+    ],
 )
 def test_each_generation_of_the_state_is_read(tmp_path, ros1, generation):
     motion = moving()

@@ -76,7 +76,7 @@ def test_servoj_is_known_with_its_tuning():
 
 
 def test_commands_with_times_after_their_use_are_named():
-    log = servoj_log()
+    log = servoj_log(duration=2.5)
     stamped_late = Commands(log.position_commands.values, log.position_commands.times + 2 * CYCLE)
 
     late = judge(replace(log, position_commands=stamped_late), [load_robot("ur5")])

@@ -14,6 +14,8 @@ from simbridge.judging.log import Missing
 from simbridge.judging.wording import headline
 from tests.judging.logs import START, make_log, movej_and_back, rest
 
+pytestmark = pytest.mark.shares_setup
+
 
 @cache
 def examination():

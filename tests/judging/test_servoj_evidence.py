@@ -27,7 +27,7 @@ def log_of_smooth_motion(
         lookahead: Lookahead of servoj, s.
         has_commands: Whether each row has the command that its cycle took, in as many digits.
     """
-    progress = np.linspace(0.0, 1.0, 600)
+    progress = np.linspace(0.0, 1.0, 400)
     smooth = progress**3 * (10.0 - 15.0 * progress + 6.0 * progress**2)
     # Each joint moves in its own way.
     phases = np.outer(4.0 * np.pi * smooth, np.array([1.0, 1.5, 0.5, 1.0, 2.0, 0.5]))

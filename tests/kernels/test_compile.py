@@ -118,11 +118,11 @@ def trace(frame, event, argument):
         lines.append(frame.f_lineno)
     return trace
 
-solver = SOLVERS["damped-least-squares"](stiffness=(0.3,)).build(load_robot("ur10"))
+solver = SOLVERS["damped-least-squares"](stiffness=(0.3,)).build(load_robot("planar3r"))
 # The first step compiles, which a trace would slow down.
-solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+solver.step([0.6, 0.2, 0.0, 0.0, 0.0, 0.0, 1.0])
 sys.settrace(trace)
-solver.step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+solver.step([0.6, 0.2, 0.0, 0.0, 0.0, 0.0, 1.0])
 sys.settrace(None)
 print(len(set(lines)), solver.q.tobytes().hex())
 """

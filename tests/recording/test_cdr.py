@@ -12,6 +12,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from simbridge.recording.ros_messages import DEFINITIONS, joint_state, pose_stamped, status
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.shares_setup
+
 JOINT_STATE, _, POSE_STAMPED, STATUS, _ = DEFINITIONS
 # A CDR string ends at its first NUL.
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)

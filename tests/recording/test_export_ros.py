@@ -18,6 +18,8 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory.files import read_bag
 
+pytestmark = pytest.mark.shares_setup
+
 JOINT_STATES = {
     f"{name}/joint_states" for name in ("", "/setpoint", "/command", "/controller_target")
 }

@@ -88,8 +88,15 @@ def test_moving_tf_is_used_at_the_time_of_each_pose(tmp_path) -> None:
     assert recording.trajectory.read_as.endswith("transformed from world to base_link by moving tf")
 
 
-@pytest.mark.parametrize("ros1", [True, False])
-@pytest.mark.parametrize("base_is_parent", [True, False])
+@pytest.mark.parametrize(
+    ("ros1", "base_is_parent"),
+    [
+        (True, True),
+        (False, False),
+        pytest.param(True, False, marks=pytest.mark.soak),
+        pytest.param(False, True, marks=pytest.mark.soak),
+    ],
+)
 def test_still_and_moving_tf_are_chained(tmp_path, ros1: bool, base_is_parent: bool) -> None:
     make = Maker(ros1)
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evo.tools import file_interface
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from simbridge.errors import InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.trajectory import read_trajectory, square, write_csv, write_tum
+from tests.properties import few_examples
 from tests.trajectory.tables.motions import (
     COUNT,
     NS,
@@ -23,8 +24,6 @@ from tests.trajectory.tables.motions import (
     rows,
     text,
 )
-
-same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
@@ -41,13 +40,14 @@ def samples(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-@same_directory
+@few_examples(20)
 @given(samples())
-def test_what_is_written_reads_back(tmp_path: Path, motion: tuple[np.ndarray, np.ndarray]) -> None:
+def test_what_is_written_reads_back(tmp_path_factory, motion) -> None:
     times, poses = motion
-    write_tum(tmp_path / "motion.tum", times, poses)
+    file = tmp_path_factory.getbasetemp() / "motion.tum"
+    write_tum(file, times, poses)
 
-    again = read_trajectory(tmp_path / "motion.tum")
+    again = read_trajectory(file)
 
     assert again.times.tobytes() == times.tobytes()
     assert again.poses.tobytes() == poses.tobytes()
@@ -161,7 +161,7 @@ def test_a_csv_file_reads_back_with_units(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.poses, trajectory.poses)
 
 
-@pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [20_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
 def test_a_long_files_poses_keep_their_instants(tmp_path, count) -> None:
     file = tmp_path / "long.tum"
     file.write_text("".join(f"{k}e-3 0.{k % 1000:03} 0.1 0.3 0 1 0 0\n" for k in range(count)))

@@ -16,6 +16,7 @@ from simbridge.errors import InputFileError
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.gaps import find_gaps, find_jumps, treat_gaps
 from simbridge.trajectory.read_options import ReadOptions
+from tests.properties import few_examples
 
 
 def line(times, step=0.001) -> Trajectory:
@@ -71,6 +72,7 @@ def test_the_longest_piece_of_a_split_is_left() -> None:
     assert piece.duration == pytest.approx(1.98)
 
 
+@few_examples(20)
 @given(missing=st.integers(1, 60), before=st.integers(2, 190))
 def test_only_interpolation_leaves_a_large_gap(missing: int, before: int) -> None:
     recording = with_gap(300, missing, before)

@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.interpolate import CubicHermiteSpline
 
 from simbridge.trajectory.joint_motion import interpolate_joints
+from tests.properties import few_examples
 
 STEPS = arrays(float, 9, elements=st.floats(1e-3, 1.0))
 POSITIONS = arrays(float, (10, 3), elements=st.floats(-6.0, 6.0))
@@ -19,6 +20,7 @@ def instants_of(steps):
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
+@few_examples(20)
 @given(steps=STEPS, positions=POSITIONS)
 def test_samples_are_met_bit_for_bit(steps, positions):
     times = instants_of(steps)
@@ -26,6 +28,7 @@ def test_samples_are_met_bit_for_bit(steps, positions):
     assert np.array_equal(interpolate_joints(times, positions, times), positions)
 
 
+@few_examples(20)
 @given(steps=STEPS, positions=POSITIONS)
 def test_it_is_a_cubic_hermite_spline(steps, positions):
     times = instants_of(steps)
@@ -38,6 +41,7 @@ def test_it_is_a_cubic_hermite_spline(steps, positions):
     assert joints == pytest.approx(expected, abs=1e-9 * (1.0 + np.abs(velocities).max()))
 
 
+@few_examples(20)
 @given(steps=STEPS)
 def test_a_constant_velocity_stays_constant(steps):
     times = instants_of(steps)

@@ -4,6 +4,8 @@ others.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -49,7 +51,7 @@ def test_a_small_arm_shrinks_lengths_and_speeds(name, scale):
     assert size.centre == pytest.approx((0.75 * scale, 0.164 * scale, 0.30 * scale))
 
 
-@pytest.mark.parametrize("name", UR_ARMS)
+@pytest.mark.parametrize("name", variants(UR_ARMS, "ur3e", "ur10", "ur16e", "ur30"))
 def test_small_changes_keep_the_paths(name):
     robot = load_robot(name)
     nominal = paper_size(robot)
@@ -66,11 +68,17 @@ def test_small_changes_keep_the_paths(name):
     assert paper_size(robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.1, 0.3])))) == nominal
 
 
+TESTED = (("ur3e", "square_corners"), ("ur30", "step"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scenario", [pytest.param("square_tracking", marks=pytest.mark.soak), "square_corners", "step"]
+    ("name", "scenario"),
+    [
+        pytest.param(*case, marks=[pytest.mark.soak] * (case not in TESTED))
+        for case in itertools.product(UR_ARMS, ("square_tracking", "square_corners", "step"))
+    ],
 )
-@pytest.mark.parametrize("name", variants(UR_ARMS, "ur3e", "ur30"))
 def test_every_arm_fits_the_papers_scenarios(name, scenario):
     prepared = prepare(scenario, robot=name)
 

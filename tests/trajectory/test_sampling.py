@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter
 from simbridge.trajectory import Sampling, square
+from tests.properties import few_examples
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
 PATH = square(side=0.2, speed=0.1)
 
 
+@few_examples(20)
 @given(
     st.builds(
         Sampling, st.floats(5, 200), st.floats(0, 0.1), st.floats(0, 0.9), seed=st.integers(0, 99)

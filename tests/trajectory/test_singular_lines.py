@@ -14,6 +14,9 @@ from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import elbow_line, shoulder_line, wrist_line
+from tests.properties import variants
+
+pytestmark = pytest.mark.shares_setup
 
 
 def smallest_singular_values(scenario, robot):
@@ -32,7 +35,7 @@ def smallest_singular_values(scenario, robot):
     return np.array(values), prepared
 
 
-@pytest.mark.parametrize("robot", ["ur10", "ur3e"])
+@pytest.mark.parametrize("robot", variants(["ur10", "ur3e"], "ur10"))
 @pytest.mark.parametrize(
     "scenario", ["elbow_singularity", "shoulder_singularity", "wrist_singularity"]
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from simbridge.trajectory import read_trajectory
+from tests.properties import variants
 from tests.trajectory.tables.advice import follow_advice
 from tests.trajectory.tables.motions import NS, POSES, TURNS, assert_same, refusal, rows
 
@@ -21,8 +24,11 @@ def names_of(pattern: str) -> list[str]:
     return [pattern.format(axis) for axis in AXES]
 
 
-@pytest.mark.parametrize("mark", ["", "# "])
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+# Separators, and what a header begins with.
+LAYOUTS = list(itertools.product((",", ";", "\t"), ("", "# ")))
+
+
+@pytest.mark.parametrize("layout", variants(LAYOUTS, (",", ""), ("\t", "# ")))
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -35,7 +41,8 @@ def names_of(pattern: str) -> list[str]:
         ("actual_{}", "desired_{}"),
     ],
 )
-def test_of_two_bodies_each_has_a_flag(write_table, first, second, separator, mark) -> None:
+def test_of_two_bodies_each_has_a_flag(write_table, first, second, layout) -> None:
+    separator, mark = layout
     table = np.column_stack([TIMES, POSES, ASIDE]).tolist()
     header = separator.join(["t", *names_of(first), *names_of(second)])
     path = write_table(table, mark + header, separator=separator)
