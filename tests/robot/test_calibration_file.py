@@ -15,6 +15,7 @@ from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_file import read_calibration, write_calibration
 from simbridge.robot.kinematics_source import with_kinematics
 from simbridge.robot.parts import DhTable
+from tests.properties import few_examples
 
 pytestmark = pytest.mark.shares_setup
 
@@ -33,6 +34,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("calibration")
 
 
+@few_examples(20)
 @given(SIX, SIX, SIX, SIX, WORDS)
 def test_a_calibration_reads_back_to_the_last_bit(folder, theta, a, d, alpha, checksum) -> None:
     table = DhTable(theta, a, d, alpha)

@@ -302,7 +302,7 @@ def wandering(rng, start, samples, step):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", variants(ARMS, "ur10"))
-@few_examples(15)
+@few_examples(8)
 @given(
     seed=st.integers(0, 2**32 - 1),
     step=st.sampled_from([0.1, 0.5, 1.5]),
@@ -340,6 +340,7 @@ def any_arm(rng, n):
     return arm(joints, shapes, rng.uniform(-1.0, 1.0, n), base)
 
 
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
 def test_unlimited_joints_are_checked_exactly(seed, n):
     rng = np.random.default_rng(seed)
@@ -349,6 +350,7 @@ def test_unlimited_joints_are_checked_exactly(seed, n):
         assert_exact(model, wandering(rng, robot.home, 100, 0.5))
 
 
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
 def test_pairs_approach_within_their_bound(seed, n):
     """The bound by which postures are skipped, for the clearance of every pair."""

@@ -85,8 +85,6 @@ def test_the_search_repeats_itself(seven):
     "scenario",
     variants(
         sorted(set(scenario_files()) - OTHERS - {"square_corners", "lissajous"}),
-        "helix",
-        "iso_cube",
         "pick_and_place",
         "step",
     ),

@@ -130,3 +130,16 @@ def test_hulls_are_as_far_apart_as_meshes(tmp_path):
 def test_a_bad_mesh_file_is_named(tmp_path):
     with pytest.raises(InputFileError, match="file not found"):
         read_mesh(tmp_path / "none.stl")
+
+
+@pytest.mark.slow
+def test_a_lost_mesh_is_drawn_as_its_hull(tmp_path):
+    file = box(tmp_path / "urdf" / "part.stl")
+    robot = read_urdf(arm(tmp_path, "part.stl"))
+    file.unlink()
+    read_mesh.cache_clear()
+
+    (mesh,) = draw_arm(robot).meshes
+
+    assert np.ptp(mesh.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+    assert len(mesh.triangles) == 12

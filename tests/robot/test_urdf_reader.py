@@ -765,6 +765,7 @@ def test_a_path_without_suffix_is_a_urdf(tmp_path):
     assert load_robot(path).n == 2
 
 
+@few_examples(25)
 @given(
     st.integers(0, len(GOOD)),
     st.integers(0, 30),

@@ -7,6 +7,7 @@ import pytest
 from simbridge.sweeps import job
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.job import forget_files, job_of
+from tests.properties import variants
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,7 @@ def test_one_scenario_serves_many_values(line, loaded, name):
     assert len({key for each in jobs for key in each.contents}) == 1
 
 
-@pytest.mark.parametrize("name", ["tcp", "payload"])
+@pytest.mark.parametrize("name", variants(["tcp", "payload"], "payload"))
 def test_more_than_64_tools_are_loaded_once_each(line, loaded, name):
     tools = [f"{0.001 * number:g}" for number in range(1, 71)]
     if name == "tcp":

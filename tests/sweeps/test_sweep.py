@@ -34,7 +34,7 @@ from tests.patience import PATIENCE
 from tests.sweeps.executors import InThisProcess
 from tests.sweeps.rows import compared, rows_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -418,6 +418,8 @@ def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
     assert answer.message.endswith(": give two sweeps, or only runs.")
 
 
+# test_only_the_guilty_point_of_a_task_fails (test_tasks.py) shows it with pools that break.
+@pytest.mark.soak
 def test_a_killing_point_spoils_no_other(my_solvers, tmp_path, line, monkeypatch):
     # Each process would compile what takes a second in plain Python.
     monkeypatch.setenv(PYTHON_SWITCH, "1")

@@ -160,6 +160,12 @@ def test_only_the_guilty_point_of_a_task_fails(error):
     assert all(size == 1 for pool in pools.single for size in pool.sizes)
 
 
+def test_a_point_that_breaks_two_pools_was_killed():
+    made = make(tasks_of(3, deadly=0), Pools(BrokenExecutor()))
+
+    assert "killed" in made["0"].result.reason
+
+
 def test_suspects_are_retried_on_all_workers():
     pools = Pools(BrokenExecutor())
 
