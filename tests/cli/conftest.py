@@ -7,9 +7,28 @@ import shutil
 
 import pytest
 
+from simbridge.running import run_ending
+from tests.stepped_sessions import stepped
+
+
+@pytest.fixture(scope="session")
+def hand(tmp_path_factory, write_short_page):
+    """The directory of a live session with one input, and a page of one word."""
+    out = tmp_path_factory.mktemp("session") / "hand"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_ending, "write_report", write_short_page)
+        with stepped(out) as session:
+            session.engage()
+            session.wait(0.02)
+            session.jog([0.1] * 6)
+            session.wait(0.1)
+            session.disengage()
+            session.wait(0.02)
+    return out
+
 
 @pytest.fixture
-def here(tmp_path, monkeypatch, line_run, live_run):
+def here(tmp_path, monkeypatch, line_run, hand):
     """A directory with a run, repeats, a session and a sweep under runs/, the oldest first.
 
     Two entries are none of them.
@@ -20,7 +39,7 @@ def here(tmp_path, monkeypatch, line_run, live_run):
         "2026-01-02_03-04-05_line": line_run,
         "many/01": line_run,
         "many/02": line_run,
-        "hand": live_run,
+        "hand": hand,
     }
     for number, (name, source) in enumerate(sources.items()):
         shutil.copytree(source, runs / name)

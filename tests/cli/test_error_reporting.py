@@ -96,7 +96,12 @@ def test_a_bug_during_a_run_leaves_its_traceback_there(where, cli, line, monkeyp
     assert "Traceback" not in answer.err
     assert "ZeroDivisionError" in (out / "traceback.txt").read_text()
 
+
+@pytest.mark.slow
+def test_a_bug_leaves_it_open_whether_the_arm_rests(cli, line, monkeypatch, tmp_path):
+    monkeypatch.setattr(PyBulletBackend, "stream", broken)
     monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+
     answer = cli("run", line, "--out", tmp_path / "unseen")
 
     assert "by nobody. It could not be determined whether the arm is at rest." in answer.message

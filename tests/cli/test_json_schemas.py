@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from simbridge.cli.json_schemas import OUTPUTS, schema_text
 from simbridge.experiments import convergence
 from simbridge.experiments.outcome import Plot
 from simbridge.json_output import SCHEMA_VERSION
+from simbridge.running import repeating
 from simbridge.sweeps import engine
 from tests.json_schema import faults
 from tests.sweeps.executors import InThisProcess
@@ -61,7 +63,9 @@ def test_a_run_and_its_summary_follow_their_schemas(cli, line, tmp_path):
     assert check(cli("runs", tmp_path, "--json").out, "runs")
 
 
-def test_repeats_follow_their_schemas(cli, line, tmp_path):
+def test_repeats_follow_their_schemas(cli, line, tmp_path, monkeypatch):
+    monkeypatch.setattr(repeating, "write_repeats_page", lambda *_: None)
+
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "both", "--json")
 
     check(answer.out, "run_repeats")
@@ -117,8 +121,8 @@ def test_a_judged_log_follows_its_schema(cli, tmp_path):
 
 
 def test_a_comparison_follows_its_schema(cli, line, tmp_path, short_comparisons):
-    for name in ("one", "two"):
-        cli("run", line, "--out", tmp_path / name)
+    cli("run", line, "--out", tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
 
     answer = cli("compare", tmp_path / "one", tmp_path / "two", "--out", tmp_path, "--json")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from simbridge.cli.command_line import main
 from simbridge.text import milliradians
 from tests.properties import variants
 
@@ -24,11 +27,34 @@ def headless(tmp_path):
     return path
 
 
-def test_the_first_line_names_the_log(cli):
-    answer = cli("judge", RECORDING)
+def printed_by(*arguments):
+    """The exit status of `simbridge judge`, and what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        status = main(["judge", *map(str, arguments)])
+    return status, printed.getvalue()
 
-    assert answer.status == 0
-    assert answer.out.startswith(f"{RECORDING}: A UR3e ")
+
+@pytest.fixture(scope="module")
+def brief():
+    """The exit status and the output for the recording."""
+    return printed_by(RECORDING)
+
+
+@pytest.fixture(scope="module")
+def in_json(tmp_path_factory):
+    """A missing file, and the exit status and the JSON for the recording and this file."""
+    missing = tmp_path_factory.mktemp("logs") / "missing.csv"
+    status, printed = printed_by(RECORDING, missing, "--json")
+    return missing, status, json.loads(printed)
+
+
+@pytest.mark.shares_setup
+def test_the_first_line_names_the_log(brief):
+    status, printed = brief
+
+    assert status == 0
+    assert printed.startswith(f"{RECORDING}: A UR3e ")
 
 
 def test_a_log_that_fails_does_not_keep_the_others_back(cli, tmp_path):
@@ -57,14 +83,14 @@ def test_a_tolerance_that_is_kept_passes(cli):
     assert "would not have given up" in answer.out
 
 
-def test_json_has_every_log_and_every_failure(cli, tmp_path):
-    answer = cli("judge", RECORDING, tmp_path / "missing.csv", "--json")
+@pytest.mark.shares_setup
+def test_json_has_every_log_and_every_failure(in_json):
+    missing, status, result = in_json
 
-    result = json.loads(answer.out)
-    assert answer.status == 2
+    assert status == 2
     assert [log["log"] for log in result["logs"]] == [str(RECORDING)]
     assert result["logs"][0]["judgement"]["arm"]["robot"] == "ur3e"
-    assert [failure["log"] for failure in result["failures"]] == [str(tmp_path / "missing.csv")]
+    assert [failure["log"] for failure in result["failures"]] == [str(missing)]
 
 
 def test_columns_name_those_of_a_file_without_a_header(cli, headless):
@@ -122,15 +148,15 @@ def test_a_directory_without_a_run_is_refused(cli, tmp_path):
     assert "not a run directory" in answer.message
 
 
-def test_verbose_shows_every_motion_with_its_evidence(cli):
-    brief = cli("judge", RECORDING).out.splitlines()
+@pytest.mark.shares_setup
+def test_verbose_shows_every_motion_with_its_evidence(cli, brief):
+    brief_lines = brief[1].splitlines()
 
     verbose = cli("judge", RECORDING, "--verbose").out
 
-    assert len(brief) <= 12
-    assert set(brief) - {line for line in brief if line.startswith("Shown:")} <= set(
-        verbose.splitlines()
-    )
+    assert len(brief_lines) <= 12
+    shown = {line for line in brief_lines if line.startswith("Shown:")}
+    assert set(brief_lines) - shown <= set(verbose.splitlines())
     assert "a straight line in joint space with a trapezoid of speed" in verbose
 
 
@@ -165,13 +191,14 @@ def test_a_page_has_only_one_log(cli, tmp_path):
     assert not (tmp_path / "judged.html").exists()
 
 
+@pytest.mark.shares_setup
 @pytest.mark.parametrize("columns", variants(["60", "40"], "40"))
-def test_a_narrow_terminal_cuts_nothing(cli, monkeypatch, columns):
+def test_a_narrow_terminal_cuts_nothing(cli, monkeypatch, in_json, columns):
     monkeypatch.setenv("COLUMNS", columns)
 
     answer = cli("judge", RECORDING, "--verbose")
 
-    (log,) = json.loads(cli("judge", RECORDING, "--json").out)["logs"]
+    (log,) = in_json[2]["logs"]
     errors = [motion["errors"]["whole"]["size"] for motion in log["judgement"]["motions"]]
     words = answer.out.split()
     assert {milliradians(error["rms_rad"]) for error in errors} <= set(words)

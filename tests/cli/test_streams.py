@@ -18,6 +18,14 @@ from tests.properties import variants
 pytestmark = pytest.mark.slow
 
 PROGRAM = f"{sys.executable} -m simbridge"
+# The program without a run's page, which takes most of its time.
+WITHOUT_PAGE = """
+import sys
+from simbridge.__main__ import main
+from simbridge.running import run_ending
+run_ending.write_report = lambda *_: None
+sys.exit(main())
+"""
 
 
 def shell(command, **environment):
@@ -35,7 +43,7 @@ def shell(command, **environment):
 # A run, below, with all of them closed.
 @pytest.mark.parametrize(
     "redirection",
-    variants(["<&-", ">&-", "2>&-", "1</dev/null", "0>/dev/null"], ">&-", "1</dev/null"),
+    variants(["<&-", ">&-", "2>&-", "1</dev/null", "0>/dev/null"], "1</dev/null"),
 )
 def test_a_closed_stream_is_like_dev_null(redirection):
     answer = shell(f"{PROGRAM} robots {redirection}")
@@ -45,10 +53,13 @@ def test_a_closed_stream_is_like_dev_null(redirection):
 
 
 def test_a_run_with_closed_streams_is_complete(tmp_path, line):
-    answer = shell(f"{PROGRAM} run {line} --out {tmp_path}/run <&- >&- 2>&-")
+    program = tmp_path / "without_page.py"
+    program.write_text(WITHOUT_PAGE)
+
+    answer = shell(f"{sys.executable} {program} run {line} --out {tmp_path}/run <&- >&- 2>&-")
 
     assert answer.returncode == 0
-    assert (tmp_path / "run" / "report.html").is_file()
+    assert (tmp_path / "run" / "summary.json").is_file()
 
 
 def test_an_error_with_closed_streams_has_its_status():
@@ -62,6 +73,14 @@ def test_messages_never_go_to_standard_output():
     assert answer.stdout == b""
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """A directory whose list has a letter and a dash that ASCII lacks."""
+    (tmp_path / "swept").mkdir()
+    (tmp_path / "swept" / "sweep.toml").write_text('scenarios = ["café"]\n', encoding="utf-8")
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     "encoding",
     variants(
@@ -70,17 +89,18 @@ def test_messages_never_go_to_standard_output():
         "utf-16",
     ),
 )
-def test_a_terminal_of_another_encoding_gets_its_output(encoding):
-    answer = shell(f"{PROGRAM} robots", PYTHONIOENCODING=encoding)
+def test_a_terminal_of_another_encoding_gets_its_output(encoding, folder):
+    answer = shell(f"{PROGRAM} runs {folder}", PYTHONIOENCODING=encoding)
 
     assert answer.returncode == 0
-    assert "ur10" in answer.stdout.decode(encoding.partition(":")[0])
+    assert "swept  caf" in answer.stdout.decode(encoding.partition(":")[0])
 
 
-def test_a_locale_without_utf_8_is_enough(line):
-    answer = shell(f"{PROGRAM} inspect {line}", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+def test_a_locale_without_utf_8_is_enough(folder):
+    answer = shell(f"{PROGRAM} runs {folder}", LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
 
     assert answer.returncode == 0
+    assert b"swept  cafe" in answer.stdout
 
 
 @pytest.mark.parametrize(
@@ -107,16 +127,23 @@ def test_the_handler_is_for_encoding_only():
 
 # How other widths are read is tested below.
 @pytest.mark.parametrize("columns", variants(["1", "wide", "1" * 30], "1"))
-def test_help_ends_at_any_width(columns):
-    answer = shell(f"{PROGRAM} run --help", COLUMNS=columns)
+def test_help_ends_at_any_width(cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    prepare_streams()
 
-    assert answer.returncode == 0
-    assert b"--robot" in answer.stdout
+    answer = cli("run", "--help")
+
+    assert answer.status == 0
+    assert "--robot" in answer.out
 
 
 @pytest.mark.parametrize("columns", variants(["1", "²"], "²"))
-def test_a_wrong_flag_is_reported_at_any_width(columns):
-    assert shell(f"{PROGRAM} run circle --nonsense", COLUMNS=columns, LINES=columns).returncode == 2
+def test_a_wrong_flag_is_reported_at_any_width(cli, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", columns)
+    prepare_streams()
+
+    assert cli("run", "circle", "--nonsense").status == 2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +176,7 @@ def closed_pipe():
     os.close(writing)
 
 
-@pytest.mark.parametrize("command", [["robots"], ["--version"], ["run", "--help"]])
+@pytest.mark.parametrize("command", [["robots"], ["--version"], ["robots", "--help"]])
 def test_a_reader_that_left_ends_the_command(command, closed_pipe):
     answer = subprocess.run(
         [sys.executable, "-m", "simbridge", *command],
