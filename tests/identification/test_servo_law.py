@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law, servo_law_sentence
 from simbridge.evaluation.summary import summarize
+from simbridge.identification import servo_law
 from simbridge.identification.servo_law import LawNotFound, find_servo_law
 from simbridge.servo.law import JointMotion, ServojLaw
 from tests.report.made_up_run import MadeUp
@@ -26,7 +27,7 @@ SOAK = pytest.mark.soak
 # A cycle of a CB3 controller and of an e-Series controller, s.
 H = 0.008
 E_SERIES_CYCLE = 0.002
-CYCLES = 600
+CYCLES = 400
 
 
 def motion(cycles: int = CYCLES, speed: float = 1.0, cycle: float = H) -> Array:
@@ -85,13 +86,14 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
 
 @pytest.mark.parametrize(
     ("gain", "lookahead", "delay"),
-    [(2000.0, 0.03, 5), (700.0, 0.06, 2)]
+    [(2000.0, 0.03, 5)]
     + [
         pytest.param(gain, lookahead, delay, marks=SOAK)
         for gain, lookahead, others in (
             (2000.0, 0.03, (0, 2)),
             (300.0, 0.1, (0, 2, 5)),
-            (700.0, 0.06, (0, 5)),
+            # Another tuning where the link jitters, below, too.
+            (700.0, 0.06, (0, 2, 5)),
         )
         for delay in others
     ],
@@ -199,9 +201,12 @@ def test_another_tuning_is_found_where_the_link_jitters(
     assert (search.gain, search.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
 
 
-def test_another_tuning_is_found_in_the_cycles_of_an_e_series() -> None:
+def test_another_tuning_is_found_in_the_cycles_of_an_e_series(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # More than the search uses: it takes blocks of them.
-    commands = motion(1500, cycle=E_SERIES_CYCLE)
+    monkeypatch.setattr(servo_law, "MAX_SEARCHED_ROWS", 450)
+    commands = motion(700, cycle=E_SERIES_CYCLE)
     received = varied(len(commands), WIDE)
     targets = controller(commands, 2000.0, 0.05, received, cycle=E_SERIES_CYCLE)
 
@@ -321,7 +326,12 @@ def test_the_link_is_apart_from_the_law(on_controller: Any) -> None:
 
 @pytest.mark.parametrize(
     ("gain", "lookahead", "holds"),
-    [(2030.0, 0.03, True), (2050.0, 0.03, False), (2000.0, 0.031, False)],
+    [
+        (2030.0, 0.03, True),
+        # Another gain in test_another_tuning_is_named.
+        pytest.param(2050.0, 0.03, False, marks=SOAK),
+        (2000.0, 0.031, False),
+    ],
 )
 def test_the_law_holds_within_two_percent(
     on_controller: Any, gain: float, lookahead: float, holds: bool
@@ -333,7 +343,7 @@ def test_the_law_holds_within_two_percent(
 
 
 def test_another_tuning_is_named(on_controller: Any) -> None:
-    run = on_controller(1000.0, 0.05, cycles=1000)
+    run = on_controller(1000.0, 0.05, cycles=600)
     check = checked(run)
 
     assert check["prediction_off_m"] is not None
