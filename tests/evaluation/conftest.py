@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,21 @@ import pytest
 def square_lap(
     tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, short: dict[str, Path]
 ) -> Path:
-    """The directory of a run of a lap of the paper's square."""
-    out = tmp_path_factory.mktemp("run") / "square"
-    assert run_without_page(short["square_tracking"], "--out", out) == 0
-    return out
+    """The directory of a run of a lap of a smaller square than the paper's: 0.8 s a side, so that
+    corners are at samples.
+    """
+    directory = tmp_path_factory.mktemp("run")
+    text = short["square_tracking"].read_text(encoding="utf-8")
+    smaller = re.sub(r"side=([\w.]+)", r"side=0.4 * \1", text)
+    assert smaller != text
+    (directory / "square.py").write_text(smaller, encoding="utf-8")
+    assert run_without_page(directory / "square.py", "--out", directory / "square") == 0
+    return directory / "square"
 
 
 @pytest.fixture(scope="module", params=["line_run", "square_lap"])
 def run(request: pytest.FixtureRequest) -> Path:
-    """Two runs: a line, and a lap of the paper's square."""
+    """Two runs: a line, and a lap of a square."""
     return Path(request.getfixturevalue(request.param))
 
 

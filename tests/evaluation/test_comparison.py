@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from simbridge.cli.command_line import main
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import SOLVER_ERROR, TRACKING_ERROR
@@ -23,6 +27,32 @@ from tests.properties import variants
 from tests.report.pages import plain_spaces
 
 pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup]
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory, run_without_page: Any, line: Path) -> Path:
+    """`line` again, at half of its speed."""
+    out = tmp_path_factory.mktemp("run") / "half"
+    assert run_without_page(line, "--speed-scale", 0.5, "--out", out) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def exceeding(
+    tmp_path_factory: pytest.TempPathFactory, line_run: Path, slower: Path, replace_text: Any
+) -> tuple[Path, str, str]:
+    """A run as `slower`, of an arm with a limit that it exceeds; what comparing it with `line_run`
+    prints at 80 columns, and the page.
+    """
+    directory = tmp_path_factory.mktemp("exceeding")
+    run = shutil.copytree(slower, directory / "slower")
+    replace_text(run / "settings.toml", "max_acceleration = 20.0", "max_acceleration = 0.01")
+    out = directory / "out"
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setenv("COLUMNS", "80")
+        assert main(["compare", str(line_run), str(run), "--out", str(out)]) == 0
+    return run, printed.getvalue(), (out / "compare.html").read_text(encoding="utf-8")
 
 
 def test_a_copy_has_no_separation(line_run, same):
@@ -52,17 +82,13 @@ def test_the_slower_run_sets_the_instants(line_run, slower):
     assert np.allclose(separation.distance[rows], expected, atol=1e-12)
 
 
-def test_the_table_fits_80_columns(cli, line_run, slower, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_table_fits_80_columns(exceeding):
+    _, printed, page = exceeding
 
-    answer = cli("compare", line_run, slower, "--out", tmp_path / "out")
-
-    assert answer.status == 0
-    table_lines = [line for line in answer.out.splitlines() if not line.startswith("Page:")]
+    table_lines = [line for line in printed.splitlines() if not line.startswith("Page:")]
     assert max(map(len, table_lines)) <= 80
-    page = (tmp_path / "out" / "compare.html").read_text()
     extrapolation = "The servo law at gain 2000 is extrapolated from gains 300 and 100."
-    assert extrapolation in answer.out
+    assert extrapolation in printed
     assert extrapolation in page
     assert "backend.unmodelled_payload" in page
     assert "backend.period" in page
@@ -83,13 +109,16 @@ def test_json_has_both_summaries_numbers(cli, line_run, slower, tmp_path, short_
     assert second["from_the_first"]["position_m"]["max"] > 0.0
 
 
-def test_different_scenarios_are_refused(cli, line_run, square_lap, tmp_path):
-    answer = cli("compare", line_run, square_lap, "--out", tmp_path / "out")
+def test_different_scenarios_are_refused(cli, line_run, half, tmp_path, replace_text):
+    other = shutil.copytree(half, tmp_path / "other")
+    replace_text(other / "settings.toml", 'name = "line"', 'name = "square"')
+
+    answer = cli("compare", line_run, other, "--out", tmp_path / "out")
 
     assert answer.status == 2
     assert answer.message.startswith(
-        "The scenario of square must be line, as in line (got square_tracking_once): one takes "
-        "0.4 s and the other 8 s"
+        "The scenario of other must be line, as in line (got square): one takes 0.4 s and the "
+        "other 0.8 s"
     )
     assert not (tmp_path / "out").exists()
 
@@ -114,16 +143,12 @@ def test_what_differs_comes_first(
 
 
 @pytest.mark.slow
-def test_another_speed_is_a_warning(cli, line, line_run, tmp_path, short_comparisons):
-    half = tmp_path / "half"
-    assert cli("run", line, "--speed-scale", "0.5", "--out", half, "--json").status == 0
-
+def test_another_speed_is_a_warning(line_run, half):
     comparison = compare_runs([line_run, half])
 
     assert comparison.warnings == (
         "line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",
     )
-    assert cli("compare", line_run, half, "--out", tmp_path / "out").status == 0
 
 
 @pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "given only once")])
@@ -250,14 +275,12 @@ def test_shares_of_limits_are_columns(line_run, other_solver):
     assert not speed.cells[0].exceeds
 
 
-def test_share_above_one_stands_out(cli, line_run, same, tmp_path, replace_text):
-    replace_text(same / "settings.toml", "max_acceleration = 20.0", "max_acceleration = 0.01")
+def test_share_above_one_stands_out(line_run, exceeding):
+    run, _, page = exceeding
 
-    cells = motion_columns(compare_runs([line_run, same]).runs)[2].cells
-    cli("compare", line_run, same, "--out", tmp_path)
+    cells = motion_columns(compare_runs([line_run, run]).runs)[2].cells
 
     assert [cell.exceeds for cell in cells] == [False, True]
-    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
     assert re.search(f'<td class="near"[^>]*>{cells[1].limit_share}</td>', page)
 
 
@@ -308,12 +331,11 @@ def test_an_unknown_format_of_figures_is_refused(cli, line_run, same, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_drawings_name_their_units(cli, line_run, same, tmp_path):
-    cli("compare", line_run, same, "--out", tmp_path)
+def test_drawings_name_their_units(exceeding):
+    _, _, page = exceeding
 
-    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert 'aria-label="Tracking error of every run over time, in mm. ' in page
-    assert 'aria-label="Separation from the first run over time, in mm. ' in page
+    assert 'aria-label="Tracking error of every run over time, in mm and degrees. ' in page
+    assert 'aria-label="Separation from the first run over time, in mm and degrees. ' in page
 
 
 @pytest.mark.slow

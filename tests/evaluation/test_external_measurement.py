@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from simbridge.cli import evaluate_command
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
@@ -52,7 +53,7 @@ def outside(positions: Array, rotations: Array) -> Array:
 
 @pytest.fixture
 def run(square_lap: Path, tmp_path: Path) -> Path:
-    """A copy of the run of the square's lap."""
+    """A copy of the run of a square."""
     return Path(shutil.copytree(square_lap, tmp_path / "run"))
 
 
@@ -63,10 +64,16 @@ def tracker(run: Path, tmp_path: Path) -> Path:
     t = evaluation.log.stamp
     attained = evaluation.attained
     bent = attained[:, :3].copy()
-    # Eleven times in the 8 s of the lap.
-    bent[:, 2] += WAVE * np.sin(2.75 * np.pi * t)
+    # Eleven times in the lap.
+    bent[:, 2] += WAVE * np.sin(6.875 * np.pi * t)
     write_tum(tmp_path / "tracker.tum", t + OFFSET, outside(bent, attained[:, 3:]))
     return tmp_path / "tracker.tum"
+
+
+@pytest.fixture
+def without_common_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluated repeats without their common page."""
+    monkeypatch.setattr(evaluate_command, "write_repeats_page", lambda *_: None)
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +215,7 @@ def test_a_bags_offset_is_exact_to_the_microsecond(cli: Any, run: Path, tmp_path
         "Measured externally for a UR10 with servoj at gain 2000, lookahead 0.03 s"
     )
     assert re.match(
-        r"\S+ mm RMS tracking error \(max \S+ mm\) on square_tracking_once; rotation below "
+        r"\S+ mm RMS tracking error \(max \S+ mm\) on square; rotation below "
         r"0\.01°\.",
         numbers,
     )
@@ -223,7 +230,7 @@ def test_an_early_end_is_named_first(cli: Any, run: Path, tracker: Path) -> None
 
     text = " ".join(cli("evaluate", run, "--attained", tracker).out.split())
 
-    assert " on square_tracking_once until the run ended early; rotation " in text
+    assert " on square until the run ended early; rotation " in text
 
 
 # The same for repeats in test_repeats_have_figures_that_joints_do_not_show.
@@ -343,6 +350,7 @@ def test_repeats_have_figures_that_joints_do_not_show(
     assert "Self-reported: these positions" in page
 
 
+@pytest.mark.usefixtures("without_common_page")
 def test_tables_of_repeats_name_their_source(
     cli: Any, repeated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,6 +371,7 @@ def test_tables_of_repeats_name_their_source(
     assert max(len(line) for line in out.splitlines() if "evaluation.json" not in line) <= 80
 
 
+@pytest.mark.usefixtures("without_common_page")
 def test_offsets_are_those_of_a_bags_clock(cli: Any, repeated: Path, tmp_path: Path) -> None:
     ahead_ns = 1_700_000_000_000_000_000
     all_runs = read_trajectory(record_in_one_file(repeated, tmp_path / "all.tum"))

@@ -21,13 +21,15 @@ pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.shares_setup
 Array = NDArray[Any]
 
 UP = np.array([0.0, 0.0, 1.0])
+# For how long the square goes along a side, s.
+SIDE_TIME = 0.8
 # Speed of the resting run between its stops, m/s.
 SPEED = 0.1
 
 
 @pytest.fixture
 def square(square_lap: Path) -> Evaluation:
-    """A lap of the paper's square, which rests nowhere."""
+    """A lap of a square, which rests nowhere."""
     return Evaluation.of(RunDirectory.open(square_lap))
 
 
@@ -160,7 +162,7 @@ def test_a_path_without_rests_has_no_pose_figures(square: Evaluation) -> None:
 
 def test_a_rest_at_the_start_is_no_stop(tum: Any, through: Any, tmp_path: Path) -> None:
     points = [[0.7, 0.164, 0.3], [0.7, 0.164, 0.3], [0.75, 0.164, 0.3]]
-    file = tum(tmp_path / "start.tum", through(points, [0.0, 0.5, 1.0]))
+    file = tum(tmp_path / "start.tum", through(points, [0.0, 0.3, 0.7]))
 
     iso = iso_figures([run_file(file, tmp_path / "run")])
 
@@ -170,11 +172,11 @@ def test_a_rest_at_the_start_is_no_stop(tum: Any, through: Any, tmp_path: Path) 
 
 def test_an_octagon_has_no_corners(tum: Any, through: Any, tmp_path: Path) -> None:
     def iso_of_turns(name: str, headings: list[float]) -> IsoFigures:
-        """The figures of a path with 6 cm in each direction, in degrees."""
+        """The figures of a path with 4 cm in each direction, in degrees."""
         angle = np.deg2rad(headings)
-        steps = 0.06 * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+        steps = 0.04 * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
         points = np.array([0.7, 0.1, 0.3]) + np.cumsum(steps, axis=0)
-        file = tum(tmp_path / f"{name}.tum", through(points, 0.6 * np.arange(len(points))))
+        file = tum(tmp_path / f"{name}.tum", through(points, 0.4 * np.arange(len(points))))
         return iso_figures([run_file(file, tmp_path / name)])
 
     bent = iso_of_turns("bent", [0.0, 0.0, 60.0, 120.0])
@@ -216,26 +218,29 @@ def test_a_faster_motion_has_its_excess(square: Evaluation) -> None:
 def test_corners_are_measured_to_the_sample(square: Evaluation) -> None:
     radius = 0.02
     overshoot = 3e-3
-    half_side = 0.2
     t = square.log.stamp
     positions = square.reference[:, :3].copy()
 
     def corner_at(time: float) -> tuple[Array, Array, Array]:
-        """Position of a corner, and the directions of its legs, from points a second away."""
-        corner, before, after = square.reference_at(np.array([time, time - 1.0, time + 1.0]))[:, :3]
+        """Position of a corner, and the directions of its legs, from the middles of these."""
+        away = 0.5 * SIDE_TIME
+        corner, before, after = square.reference_at(np.array([time, time - away, time + away]))[
+            :, :3
+        ]
+        half_side = 0.2 * away
         return corner, (corner - before) / half_side, (after - corner) / half_side
 
     # The first corner is rounded.
-    corner, arriving, leaving = corner_at(2.0)
-    ahead = 0.2 * (t - 2.0)
+    corner, arriving, leaving = corner_at(SIDE_TIME)
+    ahead = 0.2 * (t - SIDE_TIME)
     is_near = np.abs(ahead) <= radius
     angle = (ahead[is_near, None] + radius) / (2.0 * radius) * 0.5 * np.pi
     centre = corner + radius * (leaving - arriving)
     positions[is_near] = centre + radius * (np.sin(angle) * arriving - np.cos(angle) * leaving)
 
     # The second one is overshot.
-    _, arriving, _ = corner_at(4.0)
-    ahead = 0.2 * (t - 4.0)
+    _, arriving, _ = corner_at(2.0 * SIDE_TIME)
+    ahead = 0.2 * (t - 2.0 * SIDE_TIME)
     bump = overshoot * np.clip(1.0 - np.abs(ahead - 0.03) / 0.03, 0.0, 1.0)
     positions += bump[:, None] * arriving
 
@@ -269,7 +274,7 @@ def test_a_cut_corner_counts_for_the_accuracy(square_run: Path) -> None:
 
 def test_a_target_that_jumps_has_no_path(tum: Any, through: Any, tmp_path: Path) -> None:
     points = [[0.7, 0.164, 0.3], [0.705, 0.164, 0.3], [0.705, 0.164, 0.3]]
-    file = tum(tmp_path / "jump.tum", through(points, [0.0, 0.5, 2.0]))
+    file = tum(tmp_path / "jump.tum", through(points, [0.0, 0.3, 1.0]))
     script = tmp_path / "jump.py"
     script.write_text(
         "from simbridge import Scenario\n"

@@ -11,6 +11,7 @@ import pytest
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.prediction import prediction_error
 from simbridge.recording.run_directory import RunDirectory
+from tests.report.made_up_run import MadeUp
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -53,9 +54,8 @@ def test_a_late_arm_has_a_delay_and_little_else(line_run):
 
 
 @pytest.mark.slow
-def test_arms_with_other_joints_have_none(cli, line_run, small, tmp_path):
-    cli("run", small["circle"], "--robot", "planar3r", "--out", tmp_path / "planar")
-    simulated = Evaluation.of(RunDirectory.open(tmp_path / "planar"))
+def test_arms_with_other_joints_have_none(line_run, tmp_path):
+    simulated = MadeUp(joints=3).evaluation(tmp_path)
     measured = Evaluation.of(RunDirectory.open(line_run))
 
     assert prediction_error(simulated, measured) is None

@@ -97,8 +97,9 @@ STAMPS = {0.002: np.arange(4000) * 0.002, 0.008: np.arange(1000) * 0.008}
 PERIODS = pytest.mark.parametrize("period", [pytest.param(0.002, marks=pytest.mark.soak), 0.008])
 
 
+# Delays of a circle and a line are found in noise, below.
 @PERIODS
-@pytest.mark.parametrize("motion", MOTIONS)
+@pytest.mark.parametrize("motion", variants(MOTIONS, *(set(MOTIONS) - {circle, line})))
 def test_a_known_delay_is_recovered(motion: Motion, period: float) -> None:
     t = STAMPS[period]
 
@@ -107,7 +108,7 @@ def test_a_known_delay_is_recovered(motion: Motion, period: float) -> None:
 
 
 @PERIODS
-@pytest.mark.parametrize("motion", MOTIONS)
+@pytest.mark.parametrize("motion", variants(MOTIONS, square, drift, screw))
 def test_a_sampled_motion_gives_the_delay(motion: Motion, period: float) -> None:
     """A known delay is recovered, too, if the desired motion is known by samples."""
     t = STAMPS[period]
@@ -119,7 +120,7 @@ def test_a_sampled_motion_gives_the_delay(motion: Motion, period: float) -> None
 
 
 @pytest.mark.slow
-@few_examples(20)
+@few_examples(10, soak=400)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
 def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: float) -> None:
     t = STAMPS[0.008] + start
@@ -381,7 +382,7 @@ def test_a_long_gap_leaves_no_delay() -> None:
     assert delay(t, drift, drift(t - 0.02)) is None
 
 
-@few_examples(30)
+@few_examples(15, soak=600)
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 40),

@@ -207,7 +207,8 @@ def test_a_standing_path_has_no_lag() -> None:
         assert np.isnan(contour.lag_time).all()
 
 
-@pytest.mark.slow
+# test_a_second_process_compiles_nothing_and_prints_nothing shows it for another kernel.
+@pytest.mark.soak
 def test_a_later_process_finds_the_machine_code() -> None:
     contour_error(TIMES, CORNERS, [1.0], [[0.1, 0.003, 0.3]])
     text = """

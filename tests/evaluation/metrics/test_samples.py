@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.samples import PoseError, statistics
 from tests.evaluation.metrics.random_poses import random_poses, rotation_matrices, turned
+from tests.properties import few_examples
 
 Array = NDArray[np.float64]
 
@@ -40,6 +41,7 @@ def test_an_error_is_desired_minus_attained() -> None:
     np.testing.assert_allclose(error.angle, 0.5, rtol=1e-14)
 
 
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rotation_errors_equal_those_of_pinocchio(seed: int) -> None:
     desired = random_poses(seed, 10)
@@ -77,6 +79,7 @@ def test_the_sign_of_a_quaternion_does_not_matter() -> None:
 
 
 @pytest.mark.slow
+@few_examples(20)
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-5, 1e-2, 0.5]))
 def test_absolute_pose_errors_equal_those_of_evo(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
