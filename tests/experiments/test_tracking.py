@@ -11,6 +11,7 @@ from simbridge.experiments import (
 )
 from simbridge.robot import load_robot
 from tests.experiments.paper import OTHERS, UR10, around, assert_expected
+from tests.properties import variants
 
 
 def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
@@ -33,7 +34,7 @@ def test_solvers_without_the_papers_gain_are_tracked_once():
     assert all(lap.rms < 1e-6 for lap in laps)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", variants(OTHERS, "planar3r"))
 def test_the_lag_follows_from_rho(name):
     robot = load_robot(name)
     for kp, tolerance in ((5.0, 0.01), (20.0, 0.01), (50.0, 0.04)):
@@ -65,7 +66,7 @@ def test_a_high_gain_needs_no_noise():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", variants(OTHERS, "planar3r"))
 def test_any_solver_compares_with_the_sweep(name):
     robot = load_robot(name)
     (kp, fixed) = slow_sweep(robot, [50.0], ["feedback", "jacobian-transpose"])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 import sys
 
 import pytest
 
+from simbridge.cli.command_line import main
 from simbridge.cli.json_schemas import make_schema
-from simbridge.experiments.suite import time_limit
+from simbridge.experiments.suite import command, suite, time_limit
 from simbridge.experiments.suite.tables import TITLES
+from tests.experiments.suite.conftest import SOLVERS, make_short_motions, read
 from tests.json_schema import faults
 
 MOTIONS = ["loop", "held"]
@@ -18,9 +22,29 @@ MOTIONS = ["loop", "held"]
 LOOP_ALONE = ("--motion", "loop")
 
 
-def faults_of(answer, name):
+@pytest.fixture(scope="module", autouse=True)
+def without_page():
+    """Comparisons without their page, which takes a third of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "write_page", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def with_exceptions(without_page, tmp_path_factory):
+    """What comparing an exact solver with one that raises prints, and its directory."""
+    out = tmp_path_factory.mktemp("suite") / "out"
+    solvers = [f"{SOLVERS}:{name}" for name in ("exact", "raises")]
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(suite, "make_motions", make_short_motions)
+        assert main(["experiment", "solvers", "--solver", *solvers, "--out", str(out)]) == 0
+    return printed.getvalue(), out
+
+
+def faults_of(printed, name):
     """The faults of a solver in the terminal, of all motions."""
-    return [line for line in answer.out.splitlines() if f":{name}: " in line]
+    return [line for line in printed.splitlines() if f":{name}: " in line]
 
 
 def result_of(results, name, motion="loop"):
@@ -43,13 +67,14 @@ def test_an_exact_solver_has_no_faults(compare):
     assert results["pose_results"][0]["solved"] == 1.0
 
 
-def test_exceptions_are_counted(compare):
-    answer, results = compare("exact", "raises")
+@pytest.mark.shares_setup
+def test_exceptions_are_counted(with_exceptions):
+    printed, directory = with_exceptions
 
-    [fault] = result_of(results, "raises")["faults"]
+    [fault] = result_of(read(directory), "raises")["faults"]
     assert (fault["kind"], fault["count"]) == ("ArithmeticError", 3)
     assert "no solution at call 20" in fault["message"]
-    assert any("ArithmeticError" in line for line in faults_of(answer, "raises"))
+    assert any("ArithmeticError" in line for line in faults_of(printed, "raises"))
 
 
 def test_answers_that_are_no_numbers_are_counted(compare):
@@ -57,7 +82,7 @@ def test_answers_that_are_no_numbers_are_counted(compare):
 
     [fault] = result_of(results, "not_a_number")["faults"]
     assert (fault["kind"], fault["count"]) == ("not a number", 6)
-    assert any("not a number" in line for line in faults_of(answer, "not_a_number"))
+    assert any("not a number" in line for line in faults_of(answer.out, "not_a_number"))
 
 
 def test_a_slow_solver_has_its_steps(compare):
@@ -66,14 +91,14 @@ def test_a_slow_solver_has_its_steps(compare):
     result = result_of(results, "slow")
     assert result["too_slow"]
     assert 0 < result["steps_done"] < result["steps"]
-    assert any("too slow" in line for line in faults_of(answer, "slow"))
+    assert any("too slow" in line for line in faults_of(answer.out, "slow"))
     assert not result_of(results, "exact")["too_slow"]
 
 
 def test_a_call_without_end_is_interrupted(compare, monkeypatch):
     monkeypatch.setattr(time_limit, "GRACE_S", 0.1)
 
-    answer, results = compare("exact", "hangs", flags=("--motion-time", "0.5"))
+    answer, results = compare("exact", "hangs", flags=("--motion-time", "0.2"))
 
     assert answer.status == 0, answer.message
     result = result_of(results, "hangs")
@@ -93,7 +118,7 @@ def test_drift_is_named(compare):
     answer, results = compare("exact", "drifts", flags=LOOP_ALONE)
 
     assert result_of(results, "drifts")["drift_rad"] > 0.05
-    assert any("drift" in line for line in faults_of(answer, "drifts"))
+    assert any("drift" in line for line in faults_of(answer.out, "drifts"))
 
 
 def test_a_function_declares_its_limits(compare):
@@ -196,11 +221,12 @@ def test_an_unknown_scenario_is_refused(compare):
     assert results is None
 
 
-def test_results_fit_their_schema(compare, tmp_path):
-    _, results = compare("exact", "raises")
+@pytest.mark.shares_setup
+def test_results_fit_their_schema(with_exceptions):
+    _, directory = with_exceptions
 
     schema = make_schema("solvers_results")
-    assert faults(results, schema, schema) == []
+    assert faults(read(directory), schema, schema) == []
 
 
 def test_json_is_the_results_file(compare):
@@ -211,10 +237,12 @@ def test_json_is_the_results_file(compare):
     assert printed == results
 
 
-def test_the_table_has_the_same_figures(compare, tmp_path):
-    _, results = compare("exact", "raises")
+@pytest.mark.shares_setup
+def test_the_table_has_the_same_figures(with_exceptions):
+    _, directory = with_exceptions
+    results = read(directory)
 
-    with (tmp_path / "out" / "results.csv").open(newline="") as file:
+    with (directory / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(results["motion_results"]) + len(results["pose_results"])
     assert float(rows[0]["error_rms_m"]) == results["motion_results"][0]["error"]["rms_m"]

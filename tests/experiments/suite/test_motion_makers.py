@@ -9,6 +9,7 @@ import pytest
 
 from simbridge.experiments.arm import dexterity, within_limits
 from simbridge.experiments.suite.motion_makers import make_motions
+from simbridge.experiments.suite.poses import make_pose_sets
 from simbridge.experiments.suite.stage import set_stage
 from simbridge.experiments.suite.streams import make_streams
 from simbridge.experiments.suite.suite_motion import PoseSet, SuiteMotion
@@ -165,13 +166,18 @@ def test_tremor_is_not_in_the_reference_of_a_hand():
 
 
 def test_the_same_seed_makes_the_same_motions():
-    first, _, _ = motions_of("planar3r")
-    again, _, _ = make_motions(PLANAR, seed=0)
-    other = make_streams(set_stage(PLANAR), seed=1, notes=[])
+    first, first_poses, _ = motions_of("planar3r")
+    stage = set_stage(PLANAR)
+    # Nothing else is random.
+    again = make_streams(stage, seed=0, notes=[])
+    poses_again = make_pose_sets(PLANAR, seed=0, notes=[])
+    other = make_streams(stage, seed=1, notes=[])
 
-    assert [motion.name for motion in again] == list(first)
     for motion in again:
         np.testing.assert_array_equal(motion.targets, first[motion.name].targets)
+    for poses in poses_again:
+        np.testing.assert_array_equal(poses.targets, first_poses[poses.name].targets)
+        np.testing.assert_array_equal(poses.starts, first_poses[poses.name].starts)
     noise = next(motion for motion in other if motion.name == "noise")
     assert not np.array_equal(noise.targets, first["noise"].targets)
 
