@@ -16,7 +16,7 @@ from simbridge.ik.settings import check_solver
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare
-from simbridge.trajectory import square
+from simbridge.trajectory import read_trajectory, square
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -66,10 +66,10 @@ def test_exceptions_name_the_function(error):
         solver.track(SMALL.poses[:2], UR10.home)
 
 
-def test_a_run_records_its_functions_name(tmp_path, without_pages):
-    run = simbridge.run(
-        simbridge.Scenario(SMALL, name="small"), solver=newton, out=tmp_path / "run"
-    )
+def test_a_run_records_its_functions_name(tmp_path, line, without_pages):
+    scenario = simbridge.Scenario(read_trajectory(line), name="line")
+
+    run = simbridge.run(scenario, solver=newton, out=tmp_path / "run")
 
     assert run.summary["solver"] == "newton"
     assert run.summary["solver_error"]["position_m"]["max"] < 1e-9
@@ -159,7 +159,14 @@ def own_module(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own_solver_for_tests:whole", "./own_solver_for_tests.py:whole"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "own_solver_for_tests:whole",
+        # In a file in test_a_method_of_an_object_is_named_too.
+        pytest.param("./own_solver_for_tests.py:whole", marks=pytest.mark.soak),
+    ],
+)
 def test_a_function_is_named_at_the_command_line(cli, own_module, line, without_pages, name):
     answer = cli("run", line, "--solver", name, "--out", "run", "--json")
 
@@ -176,12 +183,10 @@ def test_a_function_is_named_at_the_command_line(cli, own_module, line, without_
     assert json.loads(again.out)["solver"] == name
 
 
-def test_a_method_of_an_object_is_named_too(own_module):
-    solver = CallableSolver(
-        UR10,
-        load_function("own_solver_for_tests:half.step"),
-        name="own_solver_for_tests:half.step",
-    )
+@pytest.mark.parametrize("place", ["own_solver_for_tests", "./own_solver_for_tests.py"])
+def test_a_method_of_an_object_is_named_too(own_module, place):
+    name = f"{place}:half.step"
+    solver = CallableSolver(UR10, load_function(name), name=name)
     target = tool_path(UR10, (UR10.home + 0.1)[None])[0]
 
     assert solver.step(target) == pytest.approx(UR10.home + 0.05, abs=1e-9)

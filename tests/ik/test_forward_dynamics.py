@@ -14,7 +14,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import assume, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
@@ -609,6 +608,8 @@ def test_the_naive_twin_has_its_own_bound():
     assert solver.lag(0.01) is None
 
 
+# test_a_gives_the_known_means_variances_and_alpha compares the same figures.
+@pytest.mark.soak
 def test_experiment_a_has_the_published_diagonals():
     measured = measure(UR10)
     spreads = [measured[name] for name in (TRANSPOSE, CONDITIONED, NAIVE)]
@@ -788,7 +789,7 @@ def on_pinocchio(robot, solver, target, q, count):
 @pytest.mark.parametrize(
     ("robot", "task"), [(UR10, "axis"), (UR10, "position"), (PLANAR3R, "position")]
 )
-@hypothesis_settings(max_examples=30)
+@few_examples(15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_tasks_equal_the_algorithm_on_pinocchio(robot, task, seed):
     rng = np.random.default_rng(seed)
@@ -817,7 +818,7 @@ def axis_angle(target, at):
 @pytest.mark.parametrize(
     "task", ["axis", pytest.param("position", marks=pytest.mark.python_kernels)]
 )
-@hypothesis_settings(max_examples=30)
+@few_examples(15)
 @given(kappa=st.floats(0.05, 3.9), seed=st.integers(0, 2**32 - 1))
 def test_constrained_components_shrink_by_kappa(task, kappa, seed):
     """Near the target, with all mass at the tool; free components neither pull nor hold back."""

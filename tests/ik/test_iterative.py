@@ -63,7 +63,7 @@ def postures(robot, seed, spread=2.5):
     return np.random.default_rng(seed).uniform(-spread, spread, robot.n)
 
 
-@few_examples(25)
+@few_examples(12, soak=500)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), ARMS)
 def test_jacobians_agree_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
@@ -71,6 +71,7 @@ def test_jacobians_agree_with_finite_differences(seed, task, robot):
     assert np.abs(task_jacobian(robot, q, task) - finite_differences(robot, q, task)).max() < 1e-8
 
 
+@few_examples(20)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)))
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
@@ -202,7 +203,7 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
 
 
 @pytest.mark.slow
-@few_examples(25)
+@few_examples(12, soak=500)
 @given(st.integers(0, 2**32 - 1), ARMS, st.sampled_from(sorted(SOLVERS)))
 def test_a_near_target_is_attained_or_reported(seed, robot, name):
     if name == "closed-form" and robot.name == "planar3r":
@@ -241,7 +242,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
         pytest.param("position", ITERATIVE, {"iterations": 2}, marks=pytest.mark.python_kernels),
     ],
 )
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_singular_postures_give_numbers_again_and_again(task, names, options, seed, data):
     name = data.draw(st.sampled_from(names))
@@ -316,7 +317,7 @@ def test_without_clamps_the_arm_jitters(name):
 
 
 @pytest.mark.slow
-@few_examples(4)
+@few_examples(2, soak=80)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
 def test_a_ur10_rests_out_of_reach(seed, name, far):
     rng = np.random.default_rng(seed)
@@ -335,7 +336,7 @@ def test_a_ur10_rests_out_of_reach(seed, name, far):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stiffness", variants([0.05, 0.5, 0.9], 0.9))
-@few_examples(5)
+@few_examples(3, soak=100)
 @given(st.integers(0, 2**32 - 1))
 def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     """The same least distance, subject to the task, that the constrained step solves for."""

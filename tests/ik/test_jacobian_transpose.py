@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from simbridge.ik.jacobian_transpose import best_length_step, constant_length_step
 from tests.ik.step_cases import any_case, close, regular_case
+from tests.properties import few_examples
 
 
+@few_examples(25)
 @given(any_case, st.floats(-2, 2))
 def test_the_transpose_is_the_transpose(case, alpha):
     gain = case.rng.uniform(0.0, 10.0, 6)
@@ -18,6 +20,7 @@ def test_the_transpose_is_the_transpose(case, alpha):
     close(dq, alpha * case.j.T @ (gain[: case.m] * case.e))
 
 
+@few_examples(25)
 @given(any_case)
 def test_the_best_length_is_buss_and_kims(case):
     dq, _ = case.run(best_length_step, 0.0)
@@ -29,6 +32,7 @@ def test_the_best_length_is_buss_and_kims(case):
     )
 
 
+@few_examples(25)
 @given(regular_case)
 def test_the_transposes_length_is_best(case):
     dq, _ = case.run(best_length_step, 0.0)

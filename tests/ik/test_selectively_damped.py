@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.step_cases import Case, any_case, close, regular_case
+from tests.properties import few_examples
 
 
 def plain_sdls(j, e, translation, gamma_max):
@@ -33,6 +34,7 @@ def plain_sdls(j, e, translation, gamma_max):
     return clamp_max_abs(total, gamma_max)
 
 
+@few_examples(25)
 @given(regular_case, st.floats(-3, 1))
 def test_selective_damping_is_the_papers_algorithm(case, size):
     error = 10.0**size * case.e
@@ -41,6 +43,7 @@ def test_selective_damping_is_the_papers_algorithm(case, size):
     close(dq, plain_sdls(case.j, error, min(3, case.m), np.pi / 4), 1e-9)
 
 
+@few_examples(25)
 @given(any_case, st.floats(-3, 3), st.floats(0.01, 1.0))
 def test_no_joint_moves_beyond_gamma_max(case, size, gamma_max):
     dq, _ = case.run(selectively_damped_step, gamma_max, error=10.0**size * case.e)

@@ -203,7 +203,7 @@ def any_twin(rng):
 # The iteration, which consists of these, is compiled: see below.
 @pytest.mark.python_kernels
 @pytest.mark.parametrize("kinds", CHAINS)
-@few_examples(25)
+@few_examples(12, soak=500)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -222,7 +222,7 @@ def test_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
 
 
 @pytest.mark.parametrize("kinds", variants(CHAINS, "rrrrrrr", "rprrp", LONGEST))
-@few_examples(20, soak=800)
+@few_examples(10, soak=800)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -249,7 +249,7 @@ def test_quaternion_signs_are_continuous_along_a_path():
 
 
 @pytest.mark.parametrize("kinds", variants(CHAINS, "rrrrrrr", "rprrp", LONGEST))
-@few_examples(25)
+@few_examples(12, soak=500)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_iteration_solves_pinocchios_equation_of_motion(kinds, seed):
     rng = np.random.default_rng(seed)
@@ -279,7 +279,7 @@ def smallest_turn(one, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASK_ROWS)
 @pytest.mark.parametrize("kinds", CHAINS_LONGEST_IN_PYTHON)
-@few_examples(15)
+@few_examples(8, soak=300)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_linearization_is_pinocchios(kinds, task, seed):
     rng = np.random.default_rng(seed)
@@ -314,7 +314,7 @@ def test_the_linearization_is_pinocchios(kinds, task, seed):
 @pytest.mark.parametrize(
     "kinds", ["rprrp", *(pytest.param(k, marks=pytest.mark.soak) for k in ("rrrrrrr", "p"))]
 )
-@few_examples(40)
+@few_examples(20, soak=800)
 @given(seed=st.integers(0, 2**32 - 1), step=st.floats(1e-4, 0.1))
 def test_the_jacobian_by_differences_is_of_chords(kinds, seed, step):
     rng = np.random.default_rng(seed)
@@ -365,7 +365,7 @@ short_of_half_a_turn = st.one_of(
 
 
 @pytest.mark.slow
-@few_examples(60, soak=3000)
+@few_examples(30, soak=3000)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_to_half_turns(axis, short, seed):
     """Its closed form: the rotation is made of an axis and an angle, and these are the expected

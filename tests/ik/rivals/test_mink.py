@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from simbridge.ik.rivals.mink import MinkParameters
 from simbridge.robot import load_robot
 from simbridge.robot.kinematic_urdf import kinematic_urdf
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.urdf_reader import read_urdf
+from tests.ik.rivals.panda import load_panda
 
 DT = 0.002
 
@@ -25,14 +23,6 @@ def model_with_site(mujoco, robot):
     last_link = specification.body(robot.links[-1].name)
     last_link.add_site(name="tool", pos=tool[:3, 3], quat=quaternion)
     return specification.compile()
-
-
-def load_panda():
-    """An arm with seven joints."""
-    data = pytest.importorskip("pybullet_data", reason="the URDF of a Panda is PyBullet's")
-    file = Path(data.getDataPath(), "franka_panda", "panda.urdf")
-    # Its home is in the middle of its ranges: none is searched for, which takes a second.
-    return read_urdf(file, tip="panda_grasptarget")
 
 
 @pytest.mark.parametrize("arm", ["ur5e", "panda"])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pickle
 import sys
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +14,9 @@ from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.urdf_reader import read_urdf
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
+from tests.ik.rivals.panda import load_panda
 from tests.properties import variants
 
 # The libraries take seconds to import.
@@ -78,14 +76,6 @@ def test_a_slow_circle_is_followed(name, arm):
     translation, rotation = pose.error(targets, tool_path(solver.robot, joints))
     assert np.linalg.norm(translation, axis=1).max() < ERRORS.get(name, 1e-5)
     assert np.linalg.norm(rotation, axis=1).max() < ANGLES.get(name, 1e-4)
-
-
-@cache
-def load_panda():
-    data = pytest.importorskip("pybullet_data", reason="the URDF of a Panda is PyBullet's")
-    file = Path(data.getDataPath(), "franka_panda", "panda.urdf")
-    # Its home is in the middle of its ranges: none is searched for, which takes a second.
-    return read_urdf(file, tip="panda_grasptarget")
 
 
 @every_rival
