@@ -27,6 +27,7 @@ from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.chromium import chromium
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 from tests.plain_kernels import plain_kernels
+from tests.report.pages import leave_out_drawings
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 from tests.terminals import terminal  # noqa: F401 (fixture)
 
@@ -202,6 +203,12 @@ def without_pages(monkeypatch):
     common page.
     """
     monkeypatch.setattr(run_ending, "write_report", lambda *_: None)
+
+
+@pytest.fixture
+def without_drawings(monkeypatch):
+    """The reports of runs have words and tables alone."""
+    leave_out_drawings(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import summarize
 from simbridge.report import write_report
-from simbridge.report.drawing import Drawing
 from tests.report.made_up_run import MadeUp
-from tests.report.pages import Page, read_page
+from tests.report.pages import Page, leave_out_drawings, read_page
 
 BUSY = {
     "target_offset": 1e-3,
@@ -61,17 +59,6 @@ def report(measured: Measured) -> Report:
         return read_page(evaluation.directory.path), summary
 
     return write
-
-
-def leave_out_drawings(patch: pytest.MonkeyPatch) -> None:
-    """Make each drawing of a page empty: they take most of its time."""
-    patch.setattr(Drawing, "svg", lambda *_, **__: Markup("<svg></svg>"))
-
-
-@pytest.fixture
-def without_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages whose words alone are read."""
-    leave_out_drawings(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def late(report):
 
 
 @pytest.fixture(scope="module")
-def troubled(words):
+def troubled(report):
     """A run that missed its tolerance, with limited setpoints, saturated torques and a slow
     controller.
     """
@@ -70,7 +70,7 @@ def troubled(words):
         "missed_states": 0,
     }
     near_singularity = {"threshold": 0.1, "share": 1e-5, "smallest_singular_value": 0.05}
-    return words(
+    return report(
         **LATE,
         effort=effort,
         limited=limited,
@@ -547,9 +547,9 @@ def test_path_without_motion_says_so(edge):
     assert page.text("path").count("It does not move.") == 4
 
 
-def test_flat_views_are_magnified(words):
+def test_flat_views_are_magnified(report):
     # The first joint moves the tool in the xz plane, the second one a little out of it.
-    page, _ = words(**EDGES["a path that is nearly flat"])
+    page, _ = report(**EDGES["a path that is nearly flat"])
 
     note = r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\."
     path = page.text("path")
