@@ -24,7 +24,7 @@ from rtde_receive import RTDEReceiveInterface
 LOOKAHEAD = 0.05
 GAIN = 1500.0
 START = [0.2, -1.1, 2.1, -2.0, -1.4, 0.2]
-STREAM_SECONDS = 0.5
+STREAM_SECONDS = 0.3
 SPEED_J = [0.1, -0.05, 0.08, 0.02, 0.0, -0.1]
 SPEED_L = [0.03, 0.04, -0.02, 0.0, 0.05, 0.1]
 STOPJ_DECELERATION = 2.0
@@ -32,7 +32,7 @@ STOPL_DECELERATION = 1.0
 SERVOC_SPEED = 0.2
 SERVOC_ACCELERATION = 1.0
 WATCHDOG_FREQUENCY = 4.0
-UNLOCK_DELAY = 1.0  # s, set on the emulator: by default it takes five
+UNLOCK_DELAY = 0.5  # s, set on the emulator: by default it takes five
 WAYPOINTS = [[START[0] + way, *START[1:]] for way in (0.2, 0.4, 0.6)]
 TCP = [0.01, -0.02, 0.15, 0.1, -0.2, 0.3]
 CUSTOM = """
@@ -297,7 +297,7 @@ class Session:
         self.home()
         returned = self.control.setWatchdog(WATCHDOG_FREQUENCY)
         begin = self.tick()
-        self.stream(0.5)
+        self.stream(0.3)
         self.ended()
         q = self.rest()
         self.seen["setWatchdog"] = {"returned": returned, "q": q, "ticks": [begin, self.tick()]}
@@ -344,7 +344,7 @@ class Session:
                 self.let_pass(0.1)
         unlocked = self.receive.getTimestamp() - before
         self.until(lambda: not self.receive.isProtectiveStopped(), "the unlocking")
-        self.let_pass(0.5)
+        self.let_pass(0.2)
         self.seen["protective stop"] = {
             "returned": returned,
             "refusals": refusals,
@@ -459,7 +459,7 @@ def main() -> None:
         session.calls,
         session.end,
     )
-    for part in parts if polyscope != "5.25" else (session.calls, session.end):
+    for part in parts if polyscope != "5.25" else (session.contact, session.calls, session.end):
         print(part.__name__, flush=True)
         part()
     with open(path, "w", encoding="utf-8") as file:
