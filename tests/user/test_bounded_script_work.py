@@ -45,6 +45,7 @@ NUMBERS = (0, -1, 1e-300, 1e300, math.inf, math.nan, 2**31 - 1)
 LONG_LIST = (0.5,) * 1_000
 LONG_TEXT = "(1," * 3_000
 MATRIX = ((1.0,) * 30,) * 30
+STRUCT = Struct({"a": LONG_LIST[:900]})
 POSE = Pose([0.3, 0.3, 0.3, 0.0, 0.0, 0.0])
 VALUES = (
     *NUMBERS,
@@ -58,7 +59,7 @@ VALUES = (
     (1e6,) * 6,
     (math.nan,) * 6,
     (1.0,) * 3,
-    Struct({"a": LONG_LIST[:900]}),
+    STRUCT,
     None,
 )
 MOTIONS = (
@@ -79,8 +80,8 @@ MOTIONS = (
     "freedrive_mode",
     "sleep",
 )
-# One of each kind.
-TRIED = ("movej", "movec", "optimovel", "servoj", "speedl", "stopl", *MOTIONS[-4:])
+# A move in joint space, one of the tool, a planned one, and the others whose arguments differ.
+TRIED = ("movej", "movec", "optimovel", "servoj", "speedl", "force_mode", "sleep")
 SOAK = pytest.mark.soak
 
 
@@ -187,12 +188,10 @@ class Caller:
             "returns": LINES_PER_UNIT * cost,
             "fails": MAX_LINES,
         }[outcome]
+        if lines <= most:
+            return ""
         shown = ", ".join(str(value)[:20] for value in arguments)
-        return (
-            ""
-            if lines <= most
-            else f"{name}({shown}) {outcome} after {lines} lines at a cost of {cost}"
-        )
+        return f"{name}({shown}) {outcome} after {lines} lines at a cost of {cost}"
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +200,14 @@ def caller():
 
 
 def test_every_call_costs_what_it_works(caller):
-    calls = [(name, arguments) for name in caller.functions for arguments in caller.hostile(name)]
+    # The functions of the controller refuse these as they do the long list.
+    taken_by_library = (MATRIX, STRUCT)
+    calls = [
+        (name, arguments)
+        for name in caller.functions
+        for arguments in caller.hostile(name)
+        if name in LIBRARY or not any(arguments[:1] == [value] for value in taken_by_library)
+    ]
 
     excesses = [caller.excessive(name, arguments) for name, arguments in calls]
 
@@ -323,8 +329,9 @@ def test_a_loop_of_one_statement_leaves_each_tick_bounded(statement):
         "def expensive(a=get_jacobian_time_derivative(), b=get_jacobian_time_derivative()):\nend"
     )
     bench.load(define, PREPARED, "movej(q)", "while True:", f"  {statement}", "end")
+    # What comes before the loop takes two ticks.
     with LineCount(10 * LINES_PER_TICK):
-        bench.tick(0.1)
+        bench.tick(0.01)
     lines = []
 
     for _ in range(3):
@@ -394,7 +401,7 @@ STUCK = """
     def tick(controller):
         controller.state.tick += 1
         while controller.state.tick > 5:
-            pass
+            time.sleep(0.001)
 
     EmulatedController.tick = tick
     sys.exit(main(["emulate", "--host", sys.argv[1]]))
