@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simbridge.robot import load_robot
 from simbridge.robot.obstacles import Box, CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.sessions.limits import ServoModel, setpoint_limits
@@ -31,7 +32,10 @@ from tests.sessions.trial import (
 pytestmark = pytest.mark.quick
 
 HOME = pose_of(ROBOT.home)
-SECONDS = 1.5
+# Its period is four times as long, so that a second takes fewer steps.
+UR10 = load_robot("ur10")
+UR10_HOME = pose_of(UR10.home, UR10)
+SECONDS = 1.0
 # Differences that rounding and solvers make, rad and m.
 NOISE = 1e-6
 MAX_LAG_DISTANCE = 5e-3
@@ -173,40 +177,42 @@ def test_a_jog_into_the_end_of_a_range_is_named(jog):
 
 def test_a_refused_input_is_named_while_it_is_not_followed():
     # Long after the moment for which a refusal is shown otherwise.
-    far = shift_pose(HOME, 0.0, 0.3, 0.0)
-    script = [TimedInput(0.0, "pose", HOME), TimedInput(0.1, "pose", far)]
-    trace = run(engage_motion(timeout=3.0), script, 2.0)
+    far = shift_pose(UR10_HOME, 0.0, 0.3, 0.0)
+    script = [TimedInput(0.0, "pose", UR10_HOME), TimedInput(0.1, "pose", far)]
+    trace = run(engage_motion(UR10, timeout=3.0), script, 1.2, robot=UR10)
 
     assert trace.steps[-1].phase is LivePhase.TRACKING
     assert trace.cause_names(-1) == [("max_jump", "")]
 
 
 def test_a_slightly_lowered_speed_is_named():
-    script = repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0)
-    trace = run(engage_motion(), script, 1.0, slider=lambda now: 0.99)
+    script = repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 0.5)
+    trace = run(engage_motion(UR10), script, 0.5, robot=UR10, slider=lambda now: 0.99)
 
     assert trace.cause_names(-1) == [("speed_slider", "")]
 
 
 def test_a_rotation_out_of_reach_is_named_in_rad():
     # The position is reached, but a wrist at its end cannot turn on.
-    start = ROBOT.home.copy()
-    start[5] = ROBOT.position_max[5] - 0.1
-    pose = pose_of(start)
+    start = UR10.home.copy()
+    start[5] = UR10.position_max[5] - 0.1
+    pose = pose_of(start, UR10)
     axis = pin.Quaternion(pose[3:]).matrix()[:, 2]
     turned = pin.exp3(0.3 * axis) @ pin.Quaternion(pose[3:]).matrix()
     goal = np.concatenate([pose[:3], pin.Quaternion(turned).coeffs()])
-    trace = run(engage_motion(start=start), repeat_input("pose", goal, 0.0, 3.0, 0.2), 3.0)
+    trace = run(
+        engage_motion(UR10, start=start), repeat_input("pose", goal, 0.0, 1.5, 0.2), 1.5, robot=UR10
+    )
 
     assert trace.steps[-1].causes
 
 
 def test_a_quaternion_keeps_its_sign():
     # A whole turn of the tool about its z axis: the quaternion would change its sign on the way.
-    start = ROBOT.home.copy()
+    start = UR10.home.copy()
     start[5] = -3.0
     script = repeat_input("twist", [0, 0, 0, 0, 0, 2.5], 0.0, 2.6, 0.05, frame="tool")
-    trace = run(engage_motion(start=start), script, 2.6)
+    trace = run(engage_motion(UR10, start=start), script, 2.6, robot=UR10)
     targets = np.array([step.target for step in trace.steps])
 
     assert np.abs(np.diff(targets[:, 3:], axis=0)).max() < 0.1
@@ -215,12 +221,12 @@ def test_a_quaternion_keeps_its_sign():
 
 def test_both_quaternions_of_a_pose_move_alike():
     def trace_with(sign):
-        goals = [shift_pose(HOME, 0.0, 0.01 * k, 0.0) for k in range(5)]
+        goals = [shift_pose(UR10_HOME, 0.0, 0.01 * k, 0.0) for k in range(5)]
         script = [
             TimedInput(0.1 * k, "pose", np.concatenate([goal[:3], sign[k] * goal[3:]]))
             for k, goal in enumerate(goals)
         ]
-        return run(engage_motion(filter="butterworth"), script, 0.8)
+        return run(engage_motion(UR10, filter="butterworth"), script, 0.8, robot=UR10)
 
     same = trace_with([1, 1, 1, 1, 1])
     mixed = trace_with([1, -1, -1, 1, -1])

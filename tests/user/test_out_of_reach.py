@@ -67,7 +67,7 @@ def assert_it_rests(solver, target, start, missed):
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-@few_examples(3)
+@few_examples(2, soak=60)
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
 def test_an_arm_stretches_towards_a_far_goal(arm, name, far, bearing, seed):
     solver = made(arm, name)
@@ -133,7 +133,7 @@ def test_no_joint_moves_further_than_the_clamp(name, clamp, seed):
 @pytest.mark.parametrize(
     "name", [name for arm, name in CASES if arm == "planar2r" and name != "jacobian-transpose"]
 )
-@few_examples(3)
+@few_examples(2, soak=60)
 @given(distance=st.floats(0.01, 0.19), bearing=st.floats(-3.1, 3.1), seed=st.integers(0, 2**32 - 1))
 def test_an_arm_folds_towards_a_near_goal(name, distance, bearing, seed):
     """Links of 0.7 and 0.5 m leave a hole of 0.2 m."""

@@ -20,6 +20,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot_file import RobotFile
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
+from tests.properties import few_examples
 
 ARMS = {"planar2r": (0.7, 0.5), "planar3r": (0.75, 0.5, 0.25)}
 metres = st.floats(0.02, 30.0)
@@ -43,6 +44,7 @@ def test_the_tool_ends_a_chain_in_the_plane(name):
     assert robot.planar
 
 
+@few_examples(15, soak=1000)
 @given(st.tuples(metres, metres, metres), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
 def test_loading_sets_the_links_lengths(lengths, q):
     robot = load_robot("planar3r", lengths=lengths)
@@ -51,6 +53,7 @@ def test_loading_sets_the_links_lengths(lengths, q):
     np.testing.assert_allclose(found, tool(lengths, q), rtol=0.0, atol=1e-13 * sum(lengths))
 
 
+@few_examples(15, soak=1000)
 @given(st.tuples(metres, metres))
 def test_a_longer_link_keeps_its_thickness(lengths):
     robot = load_robot("planar2r", lengths=lengths)

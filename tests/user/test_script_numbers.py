@@ -108,7 +108,7 @@ def test_freedrive_takes_the_tool_and_the_base_as_feature(bench, feature, moves)
         f"freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature={feature})",
         "sleep(10)",
     )
-    bench.tick(3.0)
+    bench.tick(1.5)
     before = bench.controller.arm.tool(bench.state.target_q)
     bench.controller.drive.contact.push([20.0, 20.0, 20.0, 0, 0, 0], 0.5)
     bench.tick(0.5)

@@ -16,6 +16,7 @@ from tests.ik.step_cases import EIGENVALUES, any_case, cases, close, constrained
 from tests.properties import few_examples
 
 
+@few_examples(20, soak=1000)
 @given(any_case, EIGENVALUES)
 def test_the_pull_towards_a_posture_adds_up(case, damping):
     ones = np.ones(case.n)
@@ -30,7 +31,7 @@ def test_the_pull_towards_a_posture_adds_up(case, damping):
         )
 
 
-@few_examples(25, soak=1000)
+@few_examples(12, soak=1000)
 @given(cases(scales=(-60, 60)), st.sampled_from([0.0, 1e-12, 1.0]), st.floats(-30, 30))
 def test_no_step_gives_nan(case, damping, size):
     ones = np.ones(case.n)

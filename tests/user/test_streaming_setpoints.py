@@ -93,7 +93,7 @@ def check_wire(bench):
 
 @pytest.mark.slow
 @PERIODS
-@few_examples(20, soak=1000)
+@few_examples(10, soak=1000)
 @given(
     steps=st.lists(STEPS, min_size=1, max_size=5),
     invalid=st.dictionaries(st.integers(0, 119), INVALID_SETPOINTS, max_size=2),
@@ -136,7 +136,7 @@ def test_no_forbidden_setpoint_reaches_the_wire(
 
 @pytest.mark.slow
 @PERIODS
-@few_examples(20, soak=1000)
+@few_examples(10, soak=1000)
 @given(st.lists(STEPS, min_size=2, max_size=60), CONTROLLERS)
 def test_no_plan_sends_a_setpoint_that_the_guard_refuses(period, steps, controller):
     plan = HOME + np.cumsum(np.array(steps) * MAX_VELOCITY * period, axis=0)
@@ -185,7 +185,7 @@ def setpoints_with_jumps(jumps, period, fastest):
 
 @pytest.mark.slow
 @PERIODS
-@few_examples(6, soak=200)
+@few_examples(3, soak=200)
 @given(
     jumps=JUMPS,
     slider=st.dictionaries(st.integers(1, 200), st.floats(0.0, 1.0), max_size=5),

@@ -25,7 +25,7 @@ from tests.backends.servo_bench import (
     glide,
     silent_from,
 )
-from tests.properties import few_examples
+from tests.properties import few_examples, variants
 
 pytestmark = pytest.mark.quick
 
@@ -95,11 +95,12 @@ def test_after_a_standstill_the_plan_ramps_up(period):
     assert bench.loop.missed_deadlines >= 0.05 / period
 
 
+# In make test: less than setpoints run ahead by, and nearly as long as may be.
 @PERIODS
-@pytest.mark.parametrize("length", [0.004, 0.01, 0.05, 0.09])
+@pytest.mark.parametrize("length", variants([0.004, 0.01, 0.05, 0.09], 0.004, 0.09))
 def test_after_a_standstill_samples_belong_to_the_next_state_again(period, length):
-    plan = glide(round(1.5 / period), period=period)
-    bench = Bench(period, freezes={round(1.0 / period): length})
+    plan = glide(round(0.8 / period), period=period)
+    bench = Bench(period, freezes={round(0.4 / period): length})
 
     bench.run(PlanReplay(plan))
 
@@ -110,8 +111,8 @@ def test_after_a_standstill_samples_belong_to_the_next_state_again(period, lengt
     differs = (bench.recorded("q") != bench.recorded("setpoint")).any(axis=1)
     unused = timestamps[differs]
     assert len(unused) <= AHEAD_S / period
-    assert (unused >= 1.0 - period / 2).all()
-    assert (unused <= 1.0 + AHEAD_S + period).all()
+    assert (unused >= 0.4 - period / 2).all()
+    assert (unused <= 0.4 + AHEAD_S + period).all()
 
 
 @PERIODS
@@ -175,7 +176,7 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     chance = random.Random(4)
     bench = Bench(period, delay=lambda tick: 0.3 * period * chance.random())
 
-    bench.run(Still(), 2000)
+    bench.run(Still(), 1200)
 
     jitter_of_states = np.diff(bench.link.arrivals).std()
     assert np.diff(bench.sent_at)[500:].std() < 0.2 * jitter_of_states
@@ -184,10 +185,8 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("drift", [5e-5, -5e-5])
-@pytest.mark.parametrize(
-    "slots", [3_000, *(pytest.param(n, marks=pytest.mark.soak) for n in (10_000, 100_000))]
-)
+@pytest.mark.parametrize("drift", variants([5e-5, -5e-5], 5e-5))
+@pytest.mark.parametrize("slots", variants([3_000, 10_000, 100_000], 3_000))
 def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
     period = 0.002
     bench = Bench(period, drift=drift)
@@ -209,7 +208,7 @@ def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
 def test_setpoints_follow_a_growing_delay_of_the_states(period):
     bench = Bench(period, delay=lambda tick: 0.0 if tick < 100 else 0.4 * period)
 
-    bench.run(Still(), 1000)
+    bench.run(Still(), 600)
 
     assert np.diff(bench.sent_at).min() > 0.999 * period
     phase = bench.sent_at - bench.sent_ticks * period
@@ -236,7 +235,7 @@ def test_missed_deadlines_are_counted_and_the_plan_does_not_jump(period, slept, 
 
 @pytest.mark.slow
 @PERIODS
-@few_examples(10, soak=600)
+@few_examples(5, soak=600)
 @given(st.floats(0.0, 0.09))
 def test_after_a_delay_samples_are_measured_when_setpoints_are_in_force(period, nap):
     plan = glide(200, period=period)
@@ -258,7 +257,7 @@ def test_after_a_delay_samples_are_measured_when_setpoints_are_in_force(period, 
 
 
 @PERIODS
-@pytest.mark.parametrize("nap", [0.04, 0.09])
+@pytest.mark.parametrize("nap", variants([0.04, 0.09], 0.09))
 def test_after_a_long_delay_the_plan_resumes_from_rest(period, nap):
     # The nap is at constant speed, which the plan has after 0.3 s.
     if period == CB3_PERIOD:
