@@ -27,7 +27,7 @@ def bag(tmp_path):
         for parent, child, shift in still:
             link = (0, parent, child, (shift, 0.0, 0.0, *LEVEL))
             messages.append(("/tf_static", make.transforms(link)))
-        for k in range(30):
+        for k in range(10):
             position = make.of("geometry_msgs/msg/Point", x + 0.001 * k, 0.1, 0.3)
             rotation = make.of("geometry_msgs/msg/Quaternion", *DOWN)
             pose = make.of("geometry_msgs/msg/Pose", position, rotation)

@@ -84,15 +84,14 @@ def test_a_plane_across_the_path_is_named(cli, lab, square):
     assert "the plane 'curtain'" in cli("check", square, "--cell", lab(plane)).message
 
 
-def test_the_tools_shape_is_what_touches(cli, lab, square):
-    """The square's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
+def test_the_tools_shape_is_what_touches(cli, lab, line):
+    """The line's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
     tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
 
     assert (
-        "the tool would be 10 mm below the floor"
-        in cli("check", square, "--cell", lab(tool)).message
+        "the tool would be 10 mm below the floor" in cli("check", line, "--cell", lab(tool)).message
     )
-    assert cli("check", square, "--cell", lab(tool), "--floor", "-0.1").status == 0
+    assert cli("check", line, "--cell", lab(tool), "--floor", "-0.1").status == 0
 
 
 def test_the_approach_keeps_out(tmp_path):
@@ -117,8 +116,8 @@ def test_the_approach_keeps_out(tmp_path):
 def test_a_live_arm_stops_before_a_box(tmp_path):
     robot = simbridge.load_robot("ur10")
     home = tool_path(robot, robot.home[None])[0]
-    table = Box("table", (home[0], home[1], home[2] - 0.2), (0.5, 0.5, 0.2))
-    top = home[2] - 0.1
+    table = Box("table", (home[0], home[1], home[2] - 0.14), (0.5, 0.5, 0.2))
+    top = home[2] - 0.04
     with simbridge.live(
         robot=robot,
         cell=Cell(keep_out_boxes=(table,)),
@@ -127,7 +126,7 @@ def test_a_live_arm_stops_before_a_box(tmp_path):
         report=False,
     ) as session:
         session.engage()
-        for _ in range(25):
+        for _ in range(12):
             session.twist([0.0, 0.0, -0.1, 0.0, 0.0, 0.0])
             session.wait(0.08)
         causes = session.status.causes
@@ -225,8 +224,8 @@ def test_a_contradicting_flag_is_refused(cli, lab, square, text, flags, words):
         ("", "--robot ur10e --payload 2 --floor none"),
     ],
 )
-def test_a_flag_may_complete_the_cell(cli, lab, square, text, flags):
-    assert cli("check", square, "--cell", lab(text), *flags.split()).status == 0
+def test_a_flag_may_complete_the_cell(cli, lab, line, text, flags):
+    assert cli("check", line, "--cell", lab(text), *flags.split()).status == 0
 
 
 @pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])

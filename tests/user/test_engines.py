@@ -18,6 +18,8 @@ from simbridge.recording.run_directory import RunDirectory
 from tests.patience import PATIENCE
 from tests.sweeps.rows import rows_of
 
+pytestmark = pytest.mark.shares_setup
+
 # A program without PyBullet: importing it fails, as where it is not installed. The page of its
 # run, which no engine has a part in, is left out.
 WITHOUT_PYBULLET = """
@@ -41,13 +43,10 @@ def hide(monkeypatch):
     return call
 
 
-@pytest.fixture(scope="module")
-def run_without_pybullet(tmp_path_factory, line):
-    """`simbridge run` where PyBullet is not installed: its result, and the run directory."""
-    out = tmp_path_factory.mktemp("without_pybullet") / "run"
-    command = [sys.executable, "-c", WITHOUT_PYBULLET, "run", line, "--out", out]
-    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=PATIENCE)
-    return result, out
+def call_without_pybullet(*arguments):
+    """Return the result of the program where PyBullet is not installed."""
+    command = [sys.executable, "-c", WITHOUT_PYBULLET, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +169,19 @@ def test_a_folder_of_that_name_is_no_engine(hide, monkeypatch, tmp_path):
     assert not is_installed("no_such_engine")
 
 
-def test_a_run_without_pybullet_names_its_engine(run_without_pybullet):
-    result, out = run_without_pybullet
+def test_without_pybullet_a_run_is_offered_mujoco():
+    result = call_without_pybullet("run", "--help")
+
+    assert result.returncode == 0, result.stderr
+    assert "(default: mujoco)" in result.stdout
+
+
+# Its parts are shown by the test above and test_only_the_default_engine_is_said_to_replace_another.
+@pytest.mark.soak
+def test_a_run_without_pybullet_names_its_engine(line, tmp_path):
+    out = tmp_path / "run"
+
+    result = call_without_pybullet("run", line, "--out", out)
 
     assert result.returncode == 0, result.stderr
     assert "Simulated with MuJoCo: PyBullet is not installed." in result.stdout

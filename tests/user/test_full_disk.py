@@ -76,14 +76,15 @@ def sizes(run):
     return {path.name: path.stat().st_size for path in run.iterdir()}
 
 
-def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, small, run_without_page, tmp_path):
-    square = small["square_tracking"]
-    assert run_without_page(square, "--out", tmp_path / "whole") == 0
+def test_a_disk_filled_by_the_log_leaves_it_readable(cli, disk, line, run_without_page, tmp_path):
+    # Slow enough for several parts of the log.
+    slow = ("--speed-scale", "0.25", "--out", tmp_path / "whole")
+    assert run_without_page(line, *slow) == 0
     bytes_of = sizes(tmp_path / "whole")
     most_of_the_log = bytes_of["log.mcap"] * 3 // 4
     folder = disk(bytes_of["settings.toml"] + bytes_of["plan.npz"] + most_of_the_log)
 
-    answer = cli("run", square, "--plan", tmp_path / "whole", "--out", folder / "out")
+    answer = cli("run", line, "--plan", tmp_path / "whole", "--out", folder / "out")
 
     assert (answer.status, answer.out) == (2, "")
 
@@ -146,7 +147,9 @@ def test_a_disk_full_after_the_log_names_the_file(cli, disk, line, line_run, mon
         pytest.param("Read-only file system", marks=pytest.mark.soak),
     ],
 )
-def test_unwritable_pages_leave_the_earlier_ones(cli, disk, line_run, reason):
+def test_unwritable_pages_leave_the_earlier_ones(
+    cli, disk, line_run, reason, short_pages, short_comparisons
+):
     full = reason.startswith("No")
     folder = disk("20m")
     run = folder / "run"

@@ -37,6 +37,7 @@ def test_a_check_is_a_dozen_lines(cli, line, monkeypatch):
     assert "Predicted lag of the solver" in long.out
 
 
+@pytest.mark.usefixtures("short_comparisons")
 @pytest.mark.parametrize(
     ("columns", "width"),
     [(60, 60), pytest.param(80, 80, marks=pytest.mark.soak), (300, 100)],
