@@ -18,6 +18,8 @@ import tomli_w
 from simbridge.recording.settings_file import read_record
 from tests.properties import variants
 
+pytestmark = pytest.mark.shares_setup
+
 WRONG_VALUES = [True, "text", -1.0, 0, 1e300, math.nan, [], {}, [[1.0]], {"a": 1}]
 MISSING = object()
 

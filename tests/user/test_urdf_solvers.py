@@ -20,6 +20,8 @@ from simbridge.ik.targets import residual
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 
+pytestmark = pytest.mark.shares_setup
+
 URDF = Path(__file__).parents[1] / "data" / "urdf"
 # Each with its home.
 ARMS = {

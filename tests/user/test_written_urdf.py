@@ -12,6 +12,8 @@ from simbridge.planning.check import check_positions
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 
+pytestmark = pytest.mark.shares_setup
+
 
 @pytest.fixture(scope="module")
 def ur5e(tmp_path_factory):
