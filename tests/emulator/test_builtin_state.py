@@ -220,7 +220,7 @@ def test_flags_and_the_tool_voltage_are_kept(controller, call):
 )
 @pytest.mark.parametrize("inside", ["{}", "thread t():\n  {}\nend\nrun t()\nsleep(10)"])
 def test_nothing_runs_after_its_end(bench, call, setting, inside):
-    bench.controller.set({"on_protective_stop": setting})
+    bench.controller.set({"on_protective_stop": setting, "unlock_delay": 0.5})
     bench.load(inside.format(f"{call}\n{SPEED}\nset_flag(0, True)"))
     bench.tick(0.5)
 
@@ -238,7 +238,7 @@ def test_nothing_runs_after_its_end(bench, call, setting, inside):
         bench.running()
     else:
         assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
-        bench.tick(6.0)
+        bench.tick(0.6)
         bench.controller.unlock_protective_stop()
     bench.tick(1.0)
 
@@ -246,8 +246,9 @@ def test_nothing_runs_after_its_end(bench, call, setting, inside):
 
 
 def test_paused_program_continues_after_protective_stop(bench):
+    bench.controller.set({"unlock_delay": 0.5})
     bench.load("protective_stop()", "sync()", "set_flag(0, True)")
-    bench.tick(6.0)
+    bench.tick(1.0)
 
     assert bench.state.runtime_state == RuntimeState.PAUSED
     assert not bench.state.flags[0]

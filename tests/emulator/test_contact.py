@@ -196,12 +196,12 @@ def force_mode(
 def test_force_mode_attains_its_force(bench):
     height = bench.table(0.02)
     start = bench.place.copy()
-    bench.load(force_mode(), "sleep(2.6)", "end_force_mode()", "sleep(0.2)")
+    bench.load(force_mode(), "sleep(2.0)", "end_force_mode()", "sleep(0.2)")
     bench.tick(0.5)
 
     assert bench.place[2] == pytest.approx(start[2] - 0.03 * 0.5, abs=2e-3)  # its limit, in the air
 
-    bench.tick(2.0)
+    bench.tick(1.4)
 
     assert bench.state.tcp_force == pytest.approx([0, 0, 20.0, 0, 0, 0], abs=0.05)
     assert bench.place == pytest.approx([start[0], start[1], height - 20.0 / STIFFNESS], abs=1e-5)
@@ -223,7 +223,7 @@ def test_force_mode_does_not_go_faster_than_its_limit(bench):
 def test_move_continues_along_free_axes(bench):
     height = bench.table(0.005)
     start = bench.place.copy()
-    goal = "pose_add(p0, p[0.05, 0.02, 0.1, 0, 0, 0])"
+    goal = "pose_add(p0, p[0.03, 0.01, 0.04, 0, 0, 0])"
     bench.load(
         "p0 = get_target_tcp_pose()",
         force_mode(),
@@ -234,7 +234,7 @@ def test_move_continues_along_free_axes(bench):
     )
     bench.finish()
 
-    assert bench.place[:2] - start[:2] == pytest.approx([0.05, 0.02], abs=1e-5)
+    assert bench.place[:2] - start[:2] == pytest.approx([0.03, 0.01], abs=1e-5)
     assert bench.place[2] == pytest.approx(height - 20.0 / STIFFNESS, abs=1e-4)
 
 
@@ -252,8 +252,8 @@ def test_force_mode_uses_the_task_frame(bench):
 def test_force_mode_yields_along_compliant_axis(bench):
     start = bench.place.copy()
     bench.load(force_mode(f"{SIX}"), "sleep(2)")
-    bench.push(10.0, 10.0, 10.0, seconds=1.0)
-    bench.tick(1.5)
+    bench.push(10.0, 10.0, 10.0, seconds=0.5)
+    bench.tick(0.9)
     moved = bench.place - start
 
     assert moved[2] > 0.005 and moved[:2] == pytest.approx([0.0, 0.0], abs=1e-6)
@@ -287,7 +287,7 @@ def test_force_mode_ends_with_its_program(bench):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["freedrive_mode()", "teach_mode()"])
+@pytest.mark.parametrize("mode", variants(["freedrive_mode()", "teach_mode()"], "freedrive_mode()"))
 def test_freedrive_moves_with_the_push(bench, mode):
     start = bench.place.copy()
     bench.load(mode, "sleep(10)")
@@ -312,12 +312,12 @@ def test_freedrive_moves_along_free_axes(bench):
     start = bench.place.copy()
     bench.load(
         "freedrive_mode(freeAxes=[1, 0, 0, 0, 0, 0], feature=p[0, 0, 0, 0, 0, 0])",
-        "sleep(1)",
+        "sleep(0.6)",
         "end_freedrive_mode()",
         "sleep(1)",
     )
     bench.push(8.0, 8.0, 8.0, seconds=2.0)
-    bench.tick(1.5)
+    bench.tick(1.0)
     moved = bench.place - start
 
     assert moved[0] > 0.05 and np.abs(moved[1:]).max() < 2e-3
@@ -435,8 +435,8 @@ def test_the_code_of_a_protective_stop_is_urs(bench, program, code):
     ),
 )
 def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, call):
-    bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0]), v=0.2)")
-    bench.tick(0.3)
+    bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.05, 0, 0, 0, 0]), v=0.2)")
+    bench.tick(0.2)
     bench.controller.load_script(f"sec s():\n  {call}\nend\n")
     bench.tick()
     bench.controller._secondary._program.compilation.join()
@@ -449,7 +449,7 @@ def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, ca
         - bench.controller.arm.tool(bench.q[0]).translation
     )
 
-    assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
+    assert moved == pytest.approx([0, 0.05, 0], abs=1e-8)
 
 
 def test_freedrive_waits_for_a_moving_thread(bench):
@@ -472,7 +472,7 @@ def test_freedrive_waits_for_a_moving_thread(bench):
 )
 def test_move_outlasts_force_mode(bench, move):
     bench.load(
-        "p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])",
+        "p1 = pose_add(get_target_tcp_pose(), p[0, 0.06, 0, 0, 0, 0])",
         "thread ends():",
         "  sleep(0.5)",
         "  end_force_mode()",
@@ -484,7 +484,7 @@ def test_move_outlasts_force_mode(bench, move):
     bench.finish()
     places = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
 
-    assert places[-1][:2] - places[0][:2] == pytest.approx([0, 0.1], abs=1e-6)
+    assert places[-1][:2] - places[0][:2] == pytest.approx([0, 0.06], abs=1e-6)
     # Where force mode had come to after half a second; it is not pressed on, and nothing jumps.
     assert 0.005 < places[-1][2] - places[0][2] < 0.02
     assert np.abs(np.diff(places, 2, axis=0)).max() / DT < 0.01
@@ -497,7 +497,7 @@ def test_servoj_continues_after_force_mode(bench):
     bench.load(
         force_mode("[0, 0, 20, 0, 0, 0]"),
         "i = 0",
-        "while i < 1000:",
+        "while i < 600:",
         "  servoj(q)",
         "  i = i + 1",
         "  if i == 250:",

@@ -31,8 +31,8 @@ def pose(x: float, y: float, z: float = 0.0) -> str:
     return f"pose_add(p0, p[{x}, {y}, {z}, 0, 0, 0])"
 
 
-CORNER = np.array([0.0, 0.1, 0.0])
-ACROSS = np.array([0.1, 0.1, 0.0])
+CORNER = np.array([0.0, 0.06, 0.0])
+ACROSS = np.array([0.06, 0.06, 0.0])
 
 
 @cache
@@ -41,8 +41,8 @@ def places_around_corner(move: str) -> np.ndarray:
     bench = Bench().running()
     bench.load(
         "p0 = get_target_tcp_pose()",
-        f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-        f"{move}({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+        f"{move}({pose(0, 0.06)}, a=1.0, v=0.1, r=0.02)",
+        f"{move}({pose(0.06, 0.06)}, a=1.0, v=0.1)",
     )
     bench.finish()
     return places(bench)
@@ -55,7 +55,7 @@ def test_blend_passes_its_corner_without_stopping(move):
 
     assert points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
-    off = np.minimum(np.abs(points[:, 0]), np.abs(points[:, 1] - 0.1))
+    off = np.minimum(np.abs(points[:, 0]), np.abs(points[:, 1] - CORNER[1]))
     corner = np.linalg.norm(points - CORNER, axis=1)
 
     assert corner[off > 1e-6].max() == pytest.approx(0.02, abs=7e-4)
@@ -87,7 +87,7 @@ def test_an_arc_of_movep_is_a_circle():
     points = places_around_corner("movep")
     inside = np.linalg.norm(points - CORNER, axis=1) < 0.0199
 
-    assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(
+    assert np.linalg.norm(points[inside] - [0.02, 0.04, 0.0], axis=1) == pytest.approx(
         0.02, abs=2e-4
     )
 
@@ -117,34 +117,34 @@ def test_blend_from_movej_is_smooth(bench, goal):
 
 def test_last_radius_ends_at_the_goal(bench):
     bench.load(
-        "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(0.1)"
+        "p0 = get_target_tcp_pose()", f"movel({pose(0, 0.06)}, a=1.0, v=0.1, r=0.02)", "sleep(0.1)"
     )
     bench.finish()
 
     assert places(bench)[-1] == pytest.approx(CORNER, abs=1e-8)
 
-    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0.1, 0)}, a=1.0, v=0.1, r=0.02)")
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0.06, 0)}, a=1.0, v=0.1, r=0.02)")
     bench.finish()
 
-    assert places(bench)[-1] == pytest.approx([0.1, 0, 0], abs=1e-8)
+    assert places(bench)[-1] == pytest.approx([0.06, 0, 0], abs=1e-8)
 
 
 def test_an_overlapping_blend_skips_its_waypoint(bench):
     bench.load(
         "p0 = get_target_tcp_pose()",
-        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-        f"movel({pose(0, 0.13)}, a=1.0, v=0.1, r=0.02)",
-        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+        f"movel({pose(0, 0.06)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0, 0.09)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0.06, 0.06)}, a=1.0, v=0.1)",
     )
     bench.finish()
     points = places(bench)
 
     assert "Overlapping blends in a movel" in bench.texts("safety")
-    assert points[:, 1].max() < 0.101 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
+    assert points[:, 1].max() < 0.061 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
 @pytest.mark.parametrize(
-    "more", ["", "movel(pose_add(p0, p[0, 0.03, 0.1, 0, 0, 0]), a=1.0, v=0.1)"]
+    "more", ["", "movel(pose_add(p0, p[0, 0.03, 0.06, 0, 0, 0]), a=1.0, v=0.1)"]
 )
 def test_a_move_below_its_radius_is_made(bench, more):
     bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.03)}, a=1.0, v=0.1, r=0.05)", more)
@@ -154,7 +154,7 @@ def test_a_move_below_its_radius_is_made(bench, more):
 
     points = places(bench)
 
-    assert points[-1] == pytest.approx([0, 0.03, 0.1 if more else 0], abs=1e-8)
+    assert points[-1] == pytest.approx([0, 0.03, 0.06 if more else 0], abs=1e-8)
     assert (
         points[:, 1].max() > 0.0225
     )  # the middle of a parabola that begins and ends 15 mm from the corner
@@ -187,11 +187,11 @@ def test_pose_after_blend_has_near_joints(bench):
 def test_paused_blend_resumes(bench):
     lines = (
         "p0 = get_target_tcp_pose()",
-        f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
-        f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)",
+        f"movel({pose(0, 0.06)}, a=1.0, v=0.1, r=0.02)",
+        f"movel({pose(0.06, 0.06)}, a=1.0, v=0.1)",
     )
     bench.load(*lines)
-    bench.tick(1.1)
+    bench.tick(0.7)
     bench.controller.pause_program()
     bench.tick(0.5)
 
@@ -208,13 +208,13 @@ def test_paused_blend_resumes(bench):
 def test_movec_follows_the_circle(bench, mode):
     bench.load(
         "p0 = get_target_tcp_pose()",
-        f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, mode={mode})",
+        f"movec({pose(0.04, 0.04)}, {pose(0, 0.08)}, a=1.0, v=0.1, mode={mode})",
     )
     bench.finish()
     frames = [bench.controller.arm.tool(q) for q in bench.q]
     turned = np.linalg.norm(pin.log3(frames[-1].rotation @ frames[0].rotation.T))
 
-    assert np.linalg.norm(places(bench) - [0.0, 0.05, 0.0], axis=1) == pytest.approx(0.05, abs=1e-8)
+    assert np.linalg.norm(places(bench) - [0.0, 0.04, 0.0], axis=1) == pytest.approx(0.04, abs=1e-8)
     assert speeds(places(bench)).max() == pytest.approx(0.1, rel=1e-3)
     assert turned == pytest.approx(np.pi if mode else 0.0, abs=1e-6)
 
@@ -233,13 +233,13 @@ def test_acceleration_limits_speed_on_a_circle(bench):
 def test_movec_blends_into_a_line(bench):
     bench.load(
         "p0 = get_target_tcp_pose()",
-        f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, r=0.01)",
-        f"movel({pose(0, 0.2)}, a=1.0, v=0.1)",
+        f"movec({pose(0.03, 0.03)}, {pose(0, 0.06)}, a=1.0, v=0.1, r=0.01)",
+        f"movel({pose(0, 0.12)}, a=1.0, v=0.1)",
     )
     bench.finish()
     points = places(bench)
 
-    assert points[-1] == pytest.approx([0, 0.2, 0], abs=1e-8)
+    assert points[-1] == pytest.approx([0, 0.12, 0], abs=1e-8)
 
     near = np.linalg.norm(points[1:] - CORNER, axis=1) < 0.01
 
