@@ -345,11 +345,13 @@ def square_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def live_run(tmp_path_factory):
-    """The directory of a live session with all kinds of input."""
+def live_run(tmp_path_factory, write_short_page):
+    """The directory of a live session with all kinds of input; its page is one word long."""
     out = tmp_path_factory.mktemp("session") / "hand"
-    with stepped(out, filter="one-euro") as session:
-        every_input(session)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_ending, "write_report", write_short_page)
+        with stepped(out, filter="one-euro") as session:
+            every_input(session)
     return out
 
 

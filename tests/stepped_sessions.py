@@ -21,9 +21,9 @@ def moved(pose: pin.SE3, *by: float) -> pin.SE3:
     return pin.SE3(pose.rotation, pose.translation + np.array(by))
 
 
-def stepped(out: Path, **options: Any) -> LiveSession:
+def stepped(out: Path, robot: str = "ur10e", **options: Any) -> LiveSession:
     """A session whose clock moves only by `wait`."""
-    return live(SIMULATION, robot="ur10e", out=out, realtime=False, **options)
+    return live(SIMULATION, robot=robot, out=out, realtime=False, **options)
 
 
 def every_input(session: LiveSession) -> None:

@@ -6,16 +6,27 @@ import shutil
 
 import pytest
 
-from simbridge.report import session
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report import session, write_report
 from simbridge.sessions.causes import KINDS
 from tests.chromium import patient_context
 from tests.report.pages import read_page
 
 
 @pytest.fixture(scope="module")
-def page(live_run):
+def reported(live_run, tmp_path_factory):
+    """The directory of a live session with all kinds of input, with its report."""
+    out = shutil.copytree(live_run, tmp_path_factory.mktemp("reported") / "hand")
+    directory = RunDirectory.open(out)
+    write_report(Evaluation.of(directory), directory.summary())
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(reported):
     """The report of a live session with all kinds of input."""
-    return read_page(live_run)
+    return read_page(reported)
 
 
 def test_states_inputs_and_latency_are_said(page):
@@ -56,8 +67,8 @@ def test_events_and_notes_are_listed(page):
     assert "button: number 2" in part
 
 
-def test_command_replays_the_session(page, live_run):
-    assert f"simbridge run {live_run} --plan {live_run}" in page.text("settings")
+def test_command_replays_the_session(page, reported):
+    assert f"simbridge run {reported} --plan {reported}" in page.text("settings")
 
 
 def test_never_engaged_session_shows_inputs(never_engaged):
@@ -92,7 +103,7 @@ def test_run_has_no_session_part(line_run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1366, 390])
-def test_page_fits_laptop_and_phone(browser, live_run, width):
+def test_page_fits_laptop_and_phone(browser, reported, width):
     context = patient_context(browser, viewport={"width": width, "height": 800})
     errors = []
     page = context.new_page()
@@ -100,7 +111,7 @@ def test_page_fits_laptop_and_phone(browser, live_run, width):
         "console", lambda message: errors.append(message.text) if message.type == "error" else None
     )
 
-    page.goto((live_run / "report.html").as_uri())
+    page.goto((reported / "report.html").as_uri())
 
     visible_drawings = page.locator("#session svg >> visible=true")
     visible_drawings.nth(1).wait_for()

@@ -58,11 +58,11 @@ def count_turns(trace, begin, end):
 
 
 CASES = {
-    "elbow": (([0.3, 0, 0.1, 0, 0, 0], 3.0), {}, "singularity"),
-    "floor": (([0, 0, -0.3, 0, 0, 0], 3.0), {}, "obstacle"),
-    "wall": (([0.2, 0, 0, 0, 0, 0], 3.0), {"scene": WALL}, "obstacle"),
+    "elbow": (([0.3, 0, 0.1, 0, 0, 0], 2.5), {}, "singularity"),
+    "floor": (([0, 0, -0.3, 0, 0, 0], 2.5), {}, "obstacle"),
+    "wall": (([0.2, 0, 0, 0, 0, 0], 2.5), {"scene": WALL}, "obstacle"),
     "itself": (
-        ([0, 0, 1.0, 0, 0, 0], 3.5),
+        ([0, 0, 1.0, 0, 0, 0], 2.5),
         {"kind": "jog", "start": [0, -1.9, 1.9, -2.2, -1.57, 0]},
         "obstacle",
     ),
@@ -121,11 +121,12 @@ def test_no_body_comes_nearer_than_the_margin(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["elbow", "wrist"])
 def test_a_singularity_is_named_and_not_entered(case):
-    start = ROBOT.home.copy()
-    if case == "wrist":
+    if case == "elbow":
+        trace = run_case("elbow")
+    else:
+        start = ROBOT.home.copy()
         start[4] = -0.5
-    twist = [0.3, 0, 0.1, 0, 0, 0] if case == "elbow" else [0, 0, 0, 0.3, 0, 0]
-    trace = run_there_and_back(ROBOT, twist, 2.5, start=start)
+        trace = run_there_and_back(ROBOT, [0, 0, 0, 0.3, 0, 0], 2.5, start=start)
     k = next(k for k in range(len(trace.steps)) if trace.steps[k].causes)
     cause = trace.steps[k].causes[0]
 
@@ -140,7 +141,7 @@ def test_a_singularity_is_named_and_not_entered(case):
 
 def test_coal_alone_confirms_the_distance_to_a_wall():
     trace = run_case("wall")
-    k = trace.index_at(2.9)
+    k = trace.index_at(2.4)
     model = ROBOT.model
     data = model.createData()
     pin.forwardKinematics(model, data, trace.setpoints[k - 1])
@@ -191,12 +192,12 @@ def test_the_arm_stays_clear_at_any_tuning(tuning):
 
 @pytest.mark.slow
 def test_along_the_floor_a_twist_is_free():
-    script = repeat_input("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 2.0) + repeat_input(
-        "twist", [0, -0.2, 0, 0, 0, 0], 2.0, 3.2
+    script = repeat_input("twist", [0, 0, -0.3, 0, 0, 0], 0.0, 1.8) + repeat_input(
+        "twist", [0, -0.2, 0, 0, 0, 0], 1.8, 2.6
     )
-    trace = run(engage_motion(ROBOT), script, 3.2, robot=ROBOT)
-    along = slice(trace.index_at(2.4), None)
+    trace = run(engage_motion(ROBOT), script, 2.6, robot=ROBOT)
+    along = slice(trace.index_at(2.2), None)
 
     assert trace.twist_speed[along] == pytest.approx(0.2, rel=0.02)
     assert clearance(trace)[along].max() < 2 * MARGIN
-    assert count_cause_changes(trace, 2.4, 3.2) == 0
+    assert count_cause_changes(trace, 2.2, 2.6) == 0

@@ -8,7 +8,7 @@ import pytest
 from tests.properties import variants
 from tests.sessions.trial import ROBOT, TimedInput, engage_motion, repeat_input, run
 
-SECONDS = 1.0
+SECONDS = 0.6
 
 
 @pytest.mark.parametrize("speed", variants([0.2, 1.0, -1.5], -1.5))
@@ -21,8 +21,8 @@ def test_a_start_has_no_cause(speed):
 
 
 def test_a_turn_has_no_cause():
-    there = repeat_input("jog", [0, 0, 0, 0, 0, 1.5], 0.0, 0.5)
-    back = repeat_input("jog", [0, 0, 0, 0, 0, -1.5], 0.5, SECONDS)
+    there = repeat_input("jog", [0, 0, 0, 0, 0, 1.5], 0.0, 0.3)
+    back = repeat_input("jog", [0, 0, 0, 0, 0, -1.5], 0.3, SECONDS)
 
     trace = run(engage_motion(), there + back, SECONDS)
 
@@ -41,5 +41,5 @@ def test_a_motion_that_asks_for_more_acceleration_is_hindered():
     trace = run(engage_motion(), script, SECONDS)
 
     kinds = [{cause.kind for cause in step.causes} for step in trace.steps]
-    assert all("acceleration" in kind for kind in kinds[trace.index_at(0.5) :])
+    assert all("acceleration" in kind for kind in kinds[trace.index_at(0.4) :])
     assert trace.steps[-1].causes[0].value > 0.5 * ROBOT.max_acceleration

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from simbridge.running import run_ending
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.sessions.recorded_session import RecordedSession
-from simbridge.sessions.setup import live
 from tests.stepped_sessions import moved, stepped
 
 # None of them looks at a page, which takes a second to draw.
@@ -51,7 +49,7 @@ def copy_session(session: Path, out: Path, kept: np.ndarray, shift: float = 0.0)
     shutil.copytree(session, out)
     log = log_of(session)
     with LogWriter(
-        out / "log.mcap", joint_names=log.joint_names, period=0.002, live=True
+        out / "log.mcap", joint_names=log.joint_names, period=0.008, live=True
     ) as writer:
         for k in np.flatnonzero(kept):
             row = {
@@ -69,7 +67,7 @@ def short_session(tmp_path_factory: pytest.TempPathFactory, write_short_page: An
     out = tmp_path_factory.mktemp("short") / "hand"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_ending, "write_report", write_short_page)
-        with stepped(out) as session:
+        with stepped(out, robot="ur10") as session:
             session.engage()
             session.wait(0.01)
             begin = session.tool
@@ -103,7 +101,8 @@ def test_inputs_solved_again_give_the_same_setpoints(
 def test_they_do_so_with_other_options_of_the_session(
     changes: dict[str, object], tmp_path: Path
 ) -> None:
-    with stepped(tmp_path / "hand", max_tool_speed=0.5, hold="zero-order", **changes) as session:
+    options = {"robot": "ur10", "max_tool_speed": 0.5, "hold": "zero-order", **changes}
+    with stepped(tmp_path / "hand", **options) as session:
         session.engage()
         session.wait(0.01)
         begin = session.tool
@@ -135,7 +134,7 @@ def test_they_do_so_with_other_options_of_the_session(
 def test_another_servo_replaces_the_sessions(
     tmp_path: Path, recorded: Servo, chosen: Servo
 ) -> None:
-    with stepped(tmp_path / "hand", servo=recorded) as session:
+    with stepped(tmp_path / "hand", robot="ur10", servo=recorded) as session:
         session.engage()
         session.twist([0.02, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.05)
@@ -149,7 +148,7 @@ def test_another_servo_replaces_the_sessions(
 def test_a_replaced_gain_is_replaced_again(tmp_path: Path) -> None:
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
-    with stepped(tmp_path / "hand", plant=plant, servo_gain=300.0) as session:
+    with stepped(tmp_path / "hand", robot="ur10", plant=plant, servo_gain=300.0) as session:
         session.engage()
         session.wait(0.01)
         session.pose(moved(session.tool, 0.0, 0.05, 0.0))
@@ -186,36 +185,16 @@ def test_a_session_solved_again_is_replayed(live_run: Path, tmp_path: Path) -> N
 def test_another_solver_is_given_the_same_inputs(short_session: Path) -> None:
     plan = prepare(short_session, solver="damped-least-squares").plan
     # It may need a period more to come to rest.
-    difference = np.abs(plan.setpoints[:200] - log_of(short_session).setpoint[:200]).max()
+    difference = np.abs(plan.setpoints[:50] - log_of(short_session).setpoint[:50]).max()
 
     assert 0.0 < difference < 0.1
-
-
-def test_a_real_time_session_is_solved_again(tmp_path: Path) -> None:
-    out = tmp_path / "hand"
-    with live("pybullet", robot="ur10e", out=out) as session:
-        session.engage()
-        begin = session.tool
-        for k in range(10):
-            session.pose(moved(begin, 0.0, 0.003 * k, 0.0))
-            time.sleep(0.02)
-        for _ in range(5):
-            session.twist([0.0, 0.0, 0.1, 0.0, 0.0, 0.5], frame="tool")
-            time.sleep(0.02)
-        session.disengage()
-    plan = prepare(out).plan
-    log = log_of(out)
-
-    assert len(log.stamp) > 30
-    assert np.array_equal(plan.setpoints, log.setpoint)
-    assert np.array_equal(plan.targets, log.target)
 
 
 def test_periods_that_the_log_lacks_are_counted_in_a_warning(
     short_session: Path, tmp_path: Path
 ) -> None:
     kept = np.ones(len(log_of(short_session).stamp), dtype=bool)
-    kept[[100, 101, 150]] = False
+    kept[[25, 26, 40]] = False
     with pytest.warns(UserWarning, match="lacks 3 control periods, whose states never arrived"):
         prepare(copy_session(short_session, tmp_path / "hand", kept))
 
@@ -272,9 +251,9 @@ def test_a_session_is_not_repeated_at_another_speed_or_period(live_run: Path) ->
 
 
 def test_a_solver_object_has_to_be_passed_again(tmp_path: Path) -> None:
-    robot = load_robot("ur10e")
+    solver = CallableSolver(load_robot("ur10"), keep_joints)
     out = tmp_path / "hand"
-    with stepped(out, solver=CallableSolver(robot, keep_joints)) as session:
+    with stepped(out, robot="ur10", solver=solver) as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)
@@ -293,7 +272,7 @@ def test_a_solver_that_was_given_by_name_is_made_again(
     (tmp_path / "still_ik.py").write_text("def step(q, target):\n    return q\n")
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "hand"
-    with stepped(out, solver="still_ik:step") as session:
+    with stepped(out, robot="ur10", solver="still_ik:step") as session:
         session.engage()
         session.twist([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
         session.wait(0.1)

@@ -111,7 +111,9 @@ def page_file(request, line_run, tmp_path_factory):
             assert main(["report", str(run(0))]) == 0
             return run(0) / "report.html"
         if name == "session":
-            return request.getfixturevalue("live_run") / "report.html"
+            session = shutil.copytree(request.getfixturevalue("live_run"), directory / "session")
+            assert main(["report", str(session)]) == 0
+            return session / "report.html"
         if name.startswith("compare"):
             return compare(4 if name == "compare of four" else 2)
 
