@@ -213,7 +213,7 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
     tool = ("--tcp", "0.01", "0", "0.15", "0", "0", "0.3", "--payload", "1.25")
     flags = (*controller, *REALTIME_FLAGS, *tool)
 
-    answer = cli("run", write_line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")
+    answer = cli("run", write_line(tmp_path, 0.2), *flags, "--out", tmp_path / "run")
 
     assert answer.status == 0, answer.err
     state = e_series.state()

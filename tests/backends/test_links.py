@@ -23,7 +23,7 @@ from tests.optional_packages import needs_ur_rtde
 pytestmark = [pytest.mark.real_time, pytest.mark.slow, needs_ur_rtde]
 
 HOST = loopback(57)
-SETPOINTS = 1_000
+SETPOINTS = 400
 SERVOJ = 11
 STOP = 255
 # How long a stepped controller goes on after the last setpoint, s: it ends the script and brakes.

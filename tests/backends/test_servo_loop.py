@@ -87,9 +87,9 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
 @PERIODS
 @pytest.mark.parametrize("field", ["target_speed_fraction", "speed_scaling"])
 def test_after_a_controllers_stop_the_plan_ramps_up(period, field):
-    stop = round(1.0 / period)
-    resume = round(1.5 / period)
-    plan = glide(round(3.0 / period), period=period)
+    stop = round(0.5 / period)
+    resume = round(0.9 / period)
+    plan = glide(round(1.2 / period), period=period)
     bench = Bench(period, changes={stop: {field: 0.0}, resume: {field: 1.0}})
 
     bench.run(PlanReplay(plan))

@@ -33,7 +33,7 @@ UR10 = load_robot("ur10")
 @pytest.fixture(scope="module")
 def plan():
     """A plan of a square for the UR10."""
-    scenario = Scenario(square(side=0.2, speed=0.2, laps=1))
+    scenario = Scenario(square(side=0.06, speed=0.1, laps=1))
     result, _ = make_plan(UR10, scenario, ForwardDynamics(UR10))
     return result
 
@@ -204,7 +204,7 @@ def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
 def test_a_steady_motion_is_followed_without_lead_or_lag():
     """At constant joint velocity, setpoint and measured position belong to the same instant."""
     speed = 0.3
-    setpoints = UR10.home + np.outer(np.arange(250) * 0.008 * speed, np.eye(6)[0])
+    setpoints = UR10.home + np.outer(np.arange(125) * 0.008 * speed, np.eye(6)[0])
 
     with simulate(UR10) as arm:
         last = list(arm.stream(setpoints))[-1]
@@ -214,7 +214,8 @@ def test_a_steady_motion_is_followed_without_lead_or_lag():
 
 def test_the_e_series_arm_runs_at_its_own_2_ms():
     robot = load_robot("ur10e")
-    plan, _ = make_plan(robot, Scenario(square(side=0.1, speed=0.2)), ForwardDynamics(robot))
+    scenario = Scenario(square(side=0.05, speed=0.2, laps=1))
+    plan, _ = make_plan(robot, scenario, ForwardDynamics(robot))
 
     states = track(plan, robot=robot)
 
@@ -370,7 +371,7 @@ def test_closing_the_stream_stops_the_arm(plan):
     with simulate(UR10) as arm:
         arm.move_to(plan.setpoints[0])
         stream = arm.stream(plan.setpoints)
-        for _ in range(200):
+        for _ in range(100):
             next(stream)
 
         stream.close()

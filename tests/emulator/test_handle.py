@@ -21,7 +21,6 @@ from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.calibration_difference import ros_difference
 from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration_file import read_ros_calibration
-from simbridge.ur.survey import read_controller
 from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration
 from tests.controllers import loopback
@@ -278,13 +277,12 @@ def test_arguments_take_effect_on_entering(tmp_path):
         )
 
 
-def test_used_address_is_refused_with_port(emulator):
-    second = Emulator(host=HOST, control_port=30021)
+@pytest.mark.usefixtures("emulator")
+def test_used_address_is_refused_with_port(cli):
+    answer = cli("emulate", "--host", HOST, "--control-port", 30021)
 
-    with pytest.raises(EmulatorError, match=re.escape(f"{HOST}:29999")) as refused:
-        second.__enter__()
-    assert second._process.wait(PATIENCE) == 2
-    assert "Traceback" not in str(refused.value)
+    assert answer.status == 2
+    assert f"{HOST}:29999" in answer.message
 
 
 def test_the_manual_lists_every_command_and_no_other(emulator):
@@ -309,11 +307,12 @@ def test_ros_calibration_has_its_checksum(tmp_path):
     table = nominal_dh(load_robot("ur5e"))
     rows = ros_calibration.printed((0.0, 1e-3, 0.0, 0.0, 0.0, 0.0), table.a, table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
-    with Emulator("ur5e", host=OTHER, calibration=file, boot_time=0.05) as emulator:
-        arm = read_controller(emulator.host).arm
 
-    assert arm.checksum != URSIM_CHECKSUM
-    assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9
+    # What a calibrated controller has, tests/ur/test_survey.py reads.
+    kinematics, checksum = kinematics_of(load_robot("ur5e"), file)
+
+    assert checksum != URSIM_CHECKSUM
+    assert max(ros_difference(read_ros_calibration(file), kinematics)) < 1e-9
 
 
 def test_differences_are_added_to_the_nominal_table(tmp_path):

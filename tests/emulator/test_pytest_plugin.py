@@ -64,7 +64,10 @@ def test_a_test_that_fails_shows_the_controllers_log(pytester):
 
 
 def test_the_fixture_is_listed(pytester):
-    run(pytester, "--fixtures", "-v").stdout.fnmatch_lines(["simbridge_emulator*", "*UR10e*"])
+    named = () if INSTALLED else ("-p", PLUGIN)
+    listed = pytester.runpytest_inprocess(*named, "-p", "no:cacheprovider", "--fixtures", "-v")
+
+    listed.stdout.fnmatch_lines(["simbridge_emulator*", "*UR10e*"])
 
 
 def test_the_plugin_alone_imports_next_to_nothing():

@@ -311,10 +311,10 @@ def fake(tmp_path, monkeypatch):
     It reports that it is ready, prints many lines, and ends with a status.
     """
 
-    def make(status: int) -> Emulator:
+    def make(status: int, *, ready: str = READY) -> Emulator:
         program = tmp_path / "python"
         program.write_text(
-            f"#!{sys.executable}\nimport sys\nprint('{READY}.')\n"
+            f"#!{sys.executable}\nimport sys\nprint('{ready}.')\n"
             "for i in range(20000): print('a line of many', i)\nprint('the last words')\n"
             f"sys.exit({status})\n"
         )
@@ -340,3 +340,12 @@ def test_last_lines_are_reported_after_end(
 def test_bug_is_reported_on_leaving(fake) -> None:
     with pytest.raises(EmulatorError, match=r"status 1.*the last words"), fake(1) as controller:
         controller._process.wait(PATIENCE)
+
+
+def test_an_end_before_it_is_ready_is_reported_on_entering(fake) -> None:
+    controller = fake(2, ready="Not ready")
+
+    with pytest.raises(EmulatorError, match="the last words"):
+        controller.__enter__()
+
+    assert controller._process.wait(PATIENCE) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -61,7 +61,7 @@ def feasible_motion(seed, count=190):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@few_examples(10)
 def test_a_good_motion_passes_bit_for_bit(seed):
     desired = feasible_motion(seed)
     setpoints, changed = followed(desired)
@@ -129,13 +129,13 @@ holds = st.integers(1, 15)
 
 
 @given(poses, holds)
-@settings(max_examples=40)
+@few_examples(12)
 def test_jumps_pass_no_joint_limit(goals, hold):
     assert_limits_kept(followed(np.repeat(goals, hold, axis=0))[0])
 
 
 @given(poses, holds, st.floats(0.05, 1.5))
-@settings(max_examples=20)
+@few_examples(8)
 def test_jumps_pass_no_tool_speed(goals, hold, speed):
     setpoints, _ = followed(np.repeat(goals, hold, axis=0), max_tool_speed=speed)
     assert_limits_kept(setpoints)
@@ -150,7 +150,7 @@ def test_jumps_pass_no_tool_speed(goals, hold, speed):
     st.floats(0.03, 0.1),
     st.sampled_from([0.002, 0.008]),
 )
-@few_examples(8, soak=300)
+@few_examples(5, soak=300)
 def test_jumps_overshoot_no_velocity_limit(goals, hold, gain, lookahead, period):
     law = ServojLaw(period, gain, lookahead)
     limiter = Limiter(

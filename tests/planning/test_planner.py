@@ -30,6 +30,7 @@ from simbridge.robot.obstacles import CollisionScene
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres
 from simbridge.trajectory import Sampling, Trajectory, square, step
+from tests.properties import variants
 from tests.refusals import refuses
 
 ROBOT = load_robot("ur10")
@@ -235,7 +236,7 @@ def test_no_useless_speed_is_advised():
     assert "Slow it down (--speed-scale)" in str(caught.value)
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.19, 0.05])
+@pytest.mark.parametrize("scale", variants([1.0, 0.19, 0.05], 1.0, 0.19))
 def test_held_samples_advise_no_lower_speed(through, scale):
     trajectory = through(
         [[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0]
@@ -391,7 +392,8 @@ def test_a_late_command_keeps_velocity_limits(name, gain):
 
     assert velocity.max() > 0.4 * robot.max_velocity[-1]  # neither slower than it has to be
 
-    for late in np.arange(100, len(plan.setpoints), 7):
+    # Every 56 ms, on either series.
+    for late in np.arange(100, len(plan.setpoints), round(0.056 / robot.period)):
         sent = plan.setpoints.copy()
         sent[late] = sent[late - 1]
         assert (np.abs(law.follow(sent).qd) <= robot.max_velocity).all(), late

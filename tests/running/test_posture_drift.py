@@ -13,13 +13,13 @@ from simbridge.running.run_setup import prepare
 PLANAR = load_robot("planar3r")
 
 
-def notes_of(solver, robot="planar3r", scenario="square_tracking"):
+def notes_of(solver, robot, scenario):
     return prepare(scenario, robot=robot, solver=solver).solver_notes
 
 
 @pytest.mark.slow
-def test_a_redundant_arm_that_drifts_is_named_with_its_joint():
-    prepared = prepare("square_tracking", robot="planar3r", solver="pseudoinverse")
+def test_a_redundant_arm_that_drifts_is_named_with_its_joint(short):
+    prepared = prepare(short["square_tracking"], robot="planar3r", solver="pseudoinverse")
     solution = prepared.plan.solution
     drift = np.degrees(np.abs(solution[-1] - solution[0]))
 
@@ -33,10 +33,12 @@ def test_a_redundant_arm_that_drifts_is_named_with_its_joint():
 
 
 @pytest.mark.slow
-def test_an_arm_that_holds_its_posture_has_no_note():
+def test_an_arm_that_holds_its_posture_has_no_note(short):
     settings = simbridge.DampedLeastSquaresParameters(stiffness=(0.1,))
 
-    assert not any("redundant" in note for note in notes_of(settings))
+    notes = notes_of(settings, "planar3r", short["square_tracking"])
+
+    assert not any("redundant" in note for note in notes)
 
 
 def test_an_arm_without_joints_to_spare_has_no_note(small):

@@ -40,7 +40,7 @@ def accelerations(q):
 
 
 @pytest.mark.slow
-@few_examples(12, soak=500)
+@few_examples(6, soak=500)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_corners_are_smoothed_into_limits(speeds):
     q = corners(speeds)
@@ -55,7 +55,7 @@ def test_corners_are_smoothed_into_limits(speeds):
 
 
 @pytest.mark.slow
-@few_examples(3, soak=120)
+@few_examples(2, soak=120)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
     wanted, excess = smooth_motion(LAW, corners(speeds))
@@ -88,7 +88,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
 
 
 @pytest.mark.slow
-@few_examples(20)
+@few_examples(6)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
     q = corners(speeds)
@@ -124,6 +124,7 @@ def test_setpoints_are_taken_ahead_by_the_lag(lag):
 
 
 @given(laws)
+@few_examples(10)
 def test_single_commands_equal_the_whole(law):
     q = np.sin(np.arange(200) * CYCLE)[:, np.newaxis] ** 3
     inverse = InverseServoj(law, q[0])
@@ -133,6 +134,7 @@ def test_single_commands_equal_the_whole(law):
 
 
 @given(laws, st.lists(st.floats(-3.14, 3.14).filter(bool), min_size=2, max_size=2))
+@few_examples(15)
 def test_braking_keeps_the_acceleration_limit(law, speeds):
     inverse = InverseServoj(law, np.zeros(2))
     inverse.reset(np.zeros(2), np.array(speeds))

@@ -53,8 +53,14 @@ def fates(trace):
     return [step.fate for step in trace.steps if step.fate is not Fate.NONE]
 
 
-@pytest.mark.parametrize("kind", VALUES)
-@pytest.mark.parametrize("timeout", [None, 0.1])
+@pytest.mark.parametrize(
+    ("kind", "timeout"),
+    [
+        *((kind, None) for kind in VALUES),
+        ("twist", 0.1),
+        *(pytest.param(kind, 0.1, marks=pytest.mark.soak) for kind in VALUES if kind != "twist"),
+    ],
+)
 def test_without_inputs_the_arm_holds_after_the_timeout(kind, timeout):
     end = 0.3 if kind.startswith("follow") else 0.0
     due = end + (timeout or TIMEOUTS[kind])

@@ -87,8 +87,16 @@ def open_writer() -> RtdeWriter:
     return RtdeWriter(FAKE, OUTPUTS, INPUTS, 500.0)
 
 
+def open_narrow_writer() -> RtdeWriter:
+    """Open a writer whose buffer is full after few packages that nobody reads."""
+    writer = open_writer()
+    writer._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    return writer
+
+
 def answer_until_start(connection: socket.socket) -> None:
-    """Grant all inputs, and start the stream."""
+    """Grant all inputs, and start the stream; from then on, little is kept for a late reader."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     answers = {**ANSWERS, "I": bytes([RECIPE_NUMBER]) + b"INT32,DOUBLE"}
     for kind in "VvOIS":
         size, _ = struct.unpack(">HB", connection.recv(3, socket.MSG_WAITALL))
@@ -211,7 +219,7 @@ def test_a_connection_that_takes_nothing_more_is_lost():
 
     with (
         listening(FAKE, PORT, deaf_after_start),
-        open_writer() as writer,
+        open_narrow_writer() as writer,
         pytest.raises(ConnectionLost, match="takes no more commands"),
     ):
         write_for_ever(writer)
@@ -230,7 +238,7 @@ def test_nothing_follows_a_package_that_was_sent_in_part():
             received.extend(data)
         has_read_all.set()
 
-    with listening(FAKE, PORT, read_late), open_writer() as writer:
+    with listening(FAKE, PORT, read_late), open_narrow_writer() as writer:
         sent_in_full = 0
         with pytest.raises(ConnectionLost):
             while True:

@@ -89,7 +89,7 @@ def test_new_built_in_functions_are_known(bench: Bench) -> None:
     [
         pytest.param(HEAVY, id="calls"),
         pytest.param("def f():\n" + "x = 1 " * 150_000 + "end\n", id="x", marks=pytest.mark.soak),
-        pytest.param("x = " + "(" * 990_000, id="brackets"),
+        pytest.param("x = " + "(" * 990_000, id="brackets", marks=pytest.mark.soak),
     ],
 )
 def test_expensive_script_is_refused(bench: Bench, source: str) -> None:

@@ -181,7 +181,7 @@ def test_the_nesting_of_blocks_is_limited() -> None:
     parse(nested(MAX_BLOCKS))
 
     assert refusal(nested(MAX_BLOCKS + 1)).line == MAX_BLOCKS + 1
-    assert "blocks" in refusal(nested(5_000)).reason
+    assert "blocks" in refusal(nested(2_000)).reason
 
 
 def test_the_nesting_of_loops_is_limited() -> None:

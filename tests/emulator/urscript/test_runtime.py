@@ -495,8 +495,8 @@ def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
 
 @pytest.mark.slow
 def test_long_call_chain_is_at_worst_a_fault(script: Any) -> None:
-    functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(2000))
-    program = script(f"{functions}def f2000():\n return 0\nend\nsay(f0())")
+    functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(500))
+    program = script(f"{functions}def f500():\n return 0\nend\nsay(f0())")
     program.run(500)
 
     assert "deep" in program.fault.reason
