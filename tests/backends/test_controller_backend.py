@@ -29,7 +29,7 @@ from simbridge import Robot, Scenario
 from simbridge.trajectory import square
 
 def scenario(robot: Robot) -> Scenario:
-    return Scenario(square(side=0.1, speed=0.2, laps=1))
+    return Scenario(square(side=0.06, speed=0.2, laps=1))
 """
 
 

@@ -122,19 +122,19 @@ def decode_inputs(received, first, commands):
             commands.after.append(package)
 
 
-def read_conversations(file):
-    """Return the conversation of each client in a record of traffic, by its number."""
+def conversations_of(exchanges):
+    """Return the conversation of each client, by its number."""
     conversations = {}
-    for exchange in read_traffic(file):
+    for exchange in exchanges:
         conversation = conversations.setdefault(exchange.client, Conversation(exchange.port))
         if exchange.event == "received":
             conversation.received += exchange.bytes
     return conversations
 
 
-def is_cleared_first(file):
+def is_cleared_first(exchanges):
     """Return whether a data package of RTDE came before a script."""
-    for exchange in read_traffic(file):
+    for exchange in exchanges:
         if exchange.event != "received":
             continue
         if exchange.port == RTDE and "U" in [kind for kind, _ in packages(exchange.bytes)]:
@@ -156,8 +156,20 @@ def setpoints(tmp_path_factory):
     return file
 
 
-def send(setpoints, link, half, traffic):
-    """Send the setpoints through a link; return its commands, from the record of traffic."""
+def send(setpoints, link, half):
+    """Send the setpoints through a link, in a process of its own."""
+    arguments = (HOST, "ur10e", link, half, str(setpoints))
+    subprocess.run([sys.executable, "-m", "tests.backends.link_sender", *arguments], check=True)
+
+
+@pytest.fixture(scope="module", params=["lower", pytest.param("upper", marks=pytest.mark.soak)])
+def both(request, setpoints, tmp_path_factory):
+    """The commands of each link, by its name, with the half of the registers.
+
+    The links use one controller in turn; their clients are told apart by their numbers.
+    """
+    half = request.param
+    traffic = tmp_path_factory.mktemp("traffic") / "traffic.jsonl"
     with Emulator(
         "ur10e",
         polyscope="5.12",
@@ -165,23 +177,21 @@ def send(setpoints, link, half, traffic):
         boot_time=0.05,
         realtime_priority=EMULATOR_PRIORITY,
         traffic=traffic,
+    ) as controller:
+        send(setpoints, "ur_rtde", half)
+        controller.wait_for("runtime_state", "STOPPED")
+        last = max(exchange.client for exchange in read_traffic(traffic))
+        send(setpoints, "rtde", half)
+
+    exchanges = list(read_traffic(traffic))
+    commands = {}
+    for link, own in (
+        ("ur_rtde", [exchange for exchange in exchanges if exchange.client <= last]),
+        ("rtde", [exchange for exchange in exchanges if exchange.client > last]),
     ):
-        arguments = (HOST, "ur10e", link, half, str(setpoints))
-        subprocess.run([sys.executable, "-m", "tests.backends.link_sender", *arguments], check=True)
-    commands = decode(read_conversations(traffic).values(), half)
-    commands.cleared_first = is_cleared_first(traffic)
-    return commands
-
-
-@pytest.fixture(scope="module", params=["lower", pytest.param("upper", marks=pytest.mark.soak)])
-def both(request, setpoints, tmp_path_factory):
-    """The commands of each link, by its name, with the half of the registers."""
-    directory = tmp_path_factory.mktemp("traffic")
-    commands = {
-        link: send(setpoints, link, request.param, directory / f"{link}.jsonl")
-        for link in ("ur_rtde", "rtde")
-    }
-    return request.param, commands
+        commands[link] = decode(conversations_of(own).values(), half)
+        commands[link].cleared_first = is_cleared_first(own)
+    return half, commands
 
 
 def test_registers_are_equal_bit_for_bit(both, setpoints):

@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -26,7 +27,6 @@ from tests import ros_calibration
 from tests.controllers import loopback
 from tests.emulator.fake_controller import write_program
 from tests.patience import PATIENCE
-from tests.properties import variants
 
 HOST = loopback(31)
 OTHER = loopback(32)
@@ -92,11 +92,10 @@ def emulator(shared):
     return shared
 
 
-# SIGINT in test_arms_have_addresses_and_records_apart.
-@pytest.mark.parametrize("number", variants([signal.SIGTERM, signal.SIGINT], signal.SIGTERM))
-def test_signal_ends_it_with_status_0(
-    number,
-):
+# SIGTERM in test_sigterm_ends_it_with_status_0, SIGINT in test_arms.py.
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_it_with_status_0(number):
     with Emulator(
         "ur10", polyscope="3.15", host=OTHER, running=False, boot_time=0.05
     ) as controller:
@@ -105,8 +104,7 @@ def test_signal_ends_it_with_status_0(
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
         controller._process.send_signal(number)
         assert controller._process.wait(PATIENCE) == 0
-    for port in (*PORT_NAMES, CONTROL):
-        socket.create_server((OTHER, port)).close()
+    check_ports_are_free()
 
 
 def test_the_robot_is_running_when_the_block_begins(emulator):
@@ -227,35 +225,47 @@ def test_unknown_command_is_answered_with_error(emulator, line):
         assert client.recv(1000).startswith(b'{"ok": false')
 
 
-def test_two_emulators_run_independently(emulator):
-    with Emulator("ur10e", polyscope="5.25", host=OTHER, boot_time=0.05) as other:
-        other.do("protective_stop")
-        assert other.state()["safety_mode"] == "PROTECTIVE_STOP"
-        assert emulator.state()["safety_mode"] == "NORMAL"
-        with Rtde(OTHER) as client:
-            assert struct.unpack(">4I", client.ask(118))[:2] == (5, 25)
-            with pytest.raises(EmulatorError, match="status 9"):
-                other.do("kill")
-            with pytest.raises(OSError):
-                client.ask(118)
-        assert other._process.wait(PATIENCE) == 9
+START_POSE = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2]
+SPEED_LIMITS = [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
 
 
-def test_arguments_take_effect_on_entering(tmp_path):
-    write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
-    q = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2]
-    limits = [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
+class Entered(NamedTuple):
+    """An emulator that was entered once, ran a program and was ended by SIGTERM.
+
+    Attributes:
+        emulator: The emulator.
+        state: Its state on entering.
+        pid: Its process.
+        log: What it had printed when the program had run.
+        status: The exit status of the process.
+        traffic: The file with its traffic.
+    """
+
+    emulator: Emulator
+    state: dict[str, Any]
+    pid: int
+    log: str
+    status: int
+    traffic: Path
+
+
+@pytest.fixture(scope="module")
+def entered(tmp_path_factory):
+    """See `Entered`."""
+    directory = tmp_path_factory.mktemp("entered")
+    write_program(directory / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
+    traffic = directory / "traffic.jsonl"
     emulator = Emulator(
         host=OTHER,
-        programs=tmp_path,
-        start_pose=q,
-        joint_speed_limit=limits,
+        polyscope="5.25",
+        programs=directory,
+        start_pose=START_POSE,
+        joint_speed_limit=SPEED_LIMITS,
         speed=3.0,
-        traffic=tmp_path / "traffic.jsonl",
+        traffic=traffic,
     )
     with emulator:
         state = emulator.state()
-        assert state["target_q"] == q and state["settings"]["joint_speed_limit"] == limits
         with socket.create_connection((OTHER, 29999), timeout=PATIENCE) as client:
             client.sendall(b"load weld.urp\nplay\n")
             emulator.wait_for("program", "weld")
@@ -264,17 +274,56 @@ def test_arguments_take_effect_on_entering(tmp_path):
         while "weld took" not in emulator.log:
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        first = emulator.pid
+        pid = emulator.pid
+        log = emulator.log
+        emulator._process.send_signal(signal.SIGTERM)
+        status = emulator._process.wait(PATIENCE)
+    return Entered(emulator, state, pid, log, status, traffic)
 
-    assert {e.port for e in read_traffic(tmp_path / "traffic.jsonl")} == {29999}
 
-    (tmp_path / "traffic.jsonl").unlink()
-    with emulator:
-        assert (
-            emulator.pid != first
-            and "weld took" not in emulator.log
-            and emulator.state()["target_q"] == q
-        )
+def check_ports_are_free() -> None:
+    """Check that nothing listens any more where an emulator has ended."""
+    for port in (*PORT_NAMES, CONTROL):
+        socket.create_server((OTHER, port)).close()
+
+
+def test_arguments_take_effect_on_entering(entered):
+    assert entered.state["target_q"] == START_POSE
+    assert entered.state["settings"]["joint_speed_limit"] == SPEED_LIMITS
+    assert "weld took" in entered.log
+    assert {exchange.port for exchange in read_traffic(entered.traffic)} == {29999}
+
+
+def test_sigterm_ends_it_with_status_0(entered):
+    assert entered.status == 0
+    check_ports_are_free()
+
+
+@pytest.fixture(scope="module")
+def again(entered):
+    """The same emulator, entered again; test_two_emulators_run_independently kills it."""
+    entered.traffic.unlink()
+    with entered.emulator as emulator:
+        yield emulator
+
+
+def test_an_emulator_is_entered_again_as_anew(entered, again):
+    assert again.pid != entered.pid
+    assert "weld took" not in again.log
+    assert again.state()["target_q"] == START_POSE
+
+
+def test_two_emulators_run_independently(emulator, again):
+    again.do("protective_stop")
+    assert again.state()["safety_mode"] == "PROTECTIVE_STOP"
+    assert emulator.state()["safety_mode"] == "NORMAL"
+    with Rtde(OTHER) as client:
+        assert struct.unpack(">4I", client.ask(118))[:2] == (5, 25)
+        with pytest.raises(EmulatorError, match="status 9"):
+            again.do("kill")
+        with pytest.raises(OSError):
+            client.ask(118)
+    assert again._process.wait(PATIENCE) == 9
 
 
 @pytest.mark.usefixtures("emulator")

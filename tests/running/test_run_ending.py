@@ -24,7 +24,7 @@ from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.running.signals import SignalReceived
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 
 def interrupt(*_arguments, **_values):
@@ -35,8 +35,9 @@ def summary_of(path):
     return json.loads((path / "summary.json").read_text())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def prepared(line):
+    """The line, which may be executed again and again."""
     return prepare(line)
 
 

@@ -514,8 +514,8 @@ def test_a_string_does_not_grow_without_bound(script: Any, twice: str) -> None:
 def test_a_list_does_not_grow_without_bound(script: Any) -> None:
     row = ", ".join(["0"] * 1000)
     for statement in (
-        f"b = [{', '.join(['a'] * 20)}]",
-        f"b = [{', '.join([row] * 20)}]",
+        f"b = [{', '.join(['a'] * 11)}]",
+        f"b = [{', '.join([row] * 11)}]",
         "a[0] = a b = a[0]\nb[0] = a b[1] = b",
     ):
         program = script(f"a = [{row}]\n{statement}")
