@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.streamed_motion import PlanReplay
+from tests.properties import few_examples
 
 PLAN = np.cumsum(np.random.default_rng(7).normal(size=(40, 6)), axis=0)
 RATES = st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0)), max_size=200)
@@ -69,6 +70,7 @@ def test_a_returned_setpoint_does_not_share_memory_with_the_plan():
 
 
 @given(RATES)
+@few_examples(15)
 def test_scaled_setpoints_lie_on_the_plan_at_their_position(rates):
     setpoints, positions = replay_plan(PLAN, [0.0, *rates])
 
@@ -81,6 +83,7 @@ def test_scaled_setpoints_lie_on_the_plan_at_their_position(rates):
 
 
 @given(st.floats(1e-3, 1.0))
+@few_examples(15)
 def test_a_scaled_plan_ends_with_its_last_setpoint(rate):
     setpoints, positions = replay_plan(PLAN, [rate] * 50_000)
 

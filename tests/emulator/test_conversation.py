@@ -24,6 +24,7 @@ from simbridge.ur.tables import (
     RtdePackage,
 )
 from tests.emulator.fake_controller import FakeController
+from tests.properties import few_examples
 
 
 def test_an_rtde_session_is_told():
@@ -123,6 +124,7 @@ CONTENTS = st.builds(lambda piece, times: (piece * times)[:65532], PIECES, st.in
 
 
 @given(st.sampled_from([DASHBOARD, PRIMARY, SECONDARY, REALTIME]), st.lists(CONTENTS, max_size=5))
+@few_examples(15)
 def test_any_bytes_have_sentences(port, chunks):
     conversation = Conversation(port)
 
@@ -133,6 +135,7 @@ def test_any_bytes_have_sentences(port, chunks):
 
 
 @given(st.lists(st.tuples(st.sampled_from([*RtdePackage, 0]), CONTENTS), max_size=6))
+@few_examples(15)
 def test_any_rtde_packages_have_sentences(packages):
     connection = RtdeConnection(FakeController("5.12"), RtdeRegistry(FakeController("5.12")))
     conversation = Conversation(RTDE)

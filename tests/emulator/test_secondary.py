@@ -13,6 +13,7 @@ from simbridge.emulator.secondary import MAX_CHARACTERS, MAX_QUEUED
 from simbridge.emulator.state import ControllerEvent, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from tests.properties import variants
 
 ROBOT = load_robot("ur10e")
 COUNT = "write_output_integer_register(0, read_output_integer_register(0) + 1)"
@@ -107,18 +108,26 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "call",
-    [
+    variants(
+        [
+            "movej([0, 0, 0, 0, 0, 0])",
+            "movel(p[0.1, 0, 0, 0, 0, 0])",
+            "servoj([0, 0, 0, 0, 0, 0])",
+            "speedj([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
+            "speedl([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
+            "stopj(2.0)",
+            "stopl(2.0)",
+            "sleep(0.1)",
+            "sync()",
+            'popup("a", blocking=True)',
+        ],
         "movej([0, 0, 0, 0, 0, 0])",
-        "movel(p[0.1, 0, 0, 0, 0, 0])",
         "servoj([0, 0, 0, 0, 0, 0])",
         "speedj([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
-        "speedl([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
         "stopj(2.0)",
-        "stopl(2.0)",
         "sleep(0.1)",
-        "sync()",
         'popup("a", blocking=True)',
-    ],
+    ),
 )
 def test_blocking_call_is_a_fault(bench: Bench, call: str) -> None:
     reference = Bench()

@@ -16,7 +16,7 @@ from simbridge.trajectory import square
 pytestmark = pytest.mark.usefixtures("without_pages")
 
 UR5E = load_robot("ur5e")
-SMALL = simbridge.Scenario(square(side=0.01, laps=1), name="small", on_limits="limit")
+SMALL = simbridge.Scenario(square(side=0.005, laps=1), name="small", on_limits="limit")
 INNER = simbridge.Pseudoinverse(UR5E)
 
 

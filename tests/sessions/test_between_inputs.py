@@ -79,11 +79,11 @@ def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
 @pytest.mark.parametrize("every", variants([0.016, 0.05, 0.1], 0.05))
 def test_continue_overshoots_by_one_input_period_at_most(every):
     # That is the target's overshoot; the setpoints add what the limiter needs to brake.
-    trace = follow_line(every, 1.0, after=0.6)
+    trace = follow_line(every, 1.2, after=0.6)
 
-    assert 0.0 < overshoot(trace, 1.0, every) <= 1.25 * SPEED * every + 2.5e-3
+    assert 0.0 < overshoot(trace, 1.2, every) <= 1.25 * SPEED * every + 2.5e-3
 
-    last = SPEED * (round(1.0 / every) - 1) * every
+    last = SPEED * (round(1.2 / every) - 1) * every
 
     assert trace.tool[-1, 1] - HOME[1] == pytest.approx(last, abs=1e-4)
     assert not np.abs(trace.velocity[-20:]).max() > 1e-3

@@ -15,6 +15,7 @@ from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.emulator.urscript.values import Pose
+from tests.properties import few_examples
 
 Evaluate = Callable[[str], Any]
 
@@ -81,6 +82,7 @@ def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
 
 
 @given(arithmetic())
+@few_examples(15)
 def test_arithmetic_agrees_with_pythons(expression: str) -> None:
     output: list[Any] = []
     faults: list[RuntimeFault] = []

@@ -213,6 +213,7 @@ def test_the_branches_of_an_if_are_limited() -> None:
 
 
 @given(st.text())
+@few_examples(15)
 def test_any_text_is_a_program_or_a_syntax_error(text: str) -> None:
     try:
         parse(text)
@@ -273,7 +274,7 @@ _KEYWORDS = [
 _WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
 
 
-@few_examples(100)
+@few_examples(40)
 @given(st.lists(_WORDS, max_size=40))
 def test_any_words_compile_or_are_refused(words: list[str]) -> None:
     try:

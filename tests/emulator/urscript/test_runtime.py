@@ -17,6 +17,7 @@ from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import MAX_DEPTH, MAX_THREADS, Interpreter
 from simbridge.errors import InvalidParameter
+from tests.properties import few_examples
 
 
 def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
@@ -615,6 +616,7 @@ _OPERATORS = st.sampled_from(["+", "-", "*", "/", "%", "==", "<", "and", "or", "
 
 
 @given(st.lists(st.tuples(_PIECES, _OPERATORS, _PIECES), max_size=6))
+@few_examples(15)
 def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, str]]) -> None:
     body = "".join(f"x = {left} {operator} {right}\nq = x\n" for left, operator, right in parts)
     functions = "thread t():\n x = 1\nend\ndef g(a, b=2):\n return a * b\nend\n"
