@@ -29,8 +29,8 @@ test: $(VENV)/.installed-test ## run the tests: 10 to 15 minutes on two quiet co
 	@echo "The tests take 10 to 15 minutes on two quiet cores, up to 45 on busy ones. Ctrl-C ends them and all that they started."
 	$(VENV)/bin/python -m pytest -n auto
 
-quick: $(VENV)/.installed-test ## run the tests without servers, threads, browsers or long computing: under a minute
-	$(VENV)/bin/python -m pytest -n auto -m "not (soak or real_time or shares_setup or slow or property)"
+quick: $(VENV)/.installed-test ## run the tests that neither wait nor compute for long: under a minute on two cores
+	$(VENV)/bin/python -m pytest -n logical -m "not (soak or real_time or shares_setup or slow or property)"
 
 docs: $(VENV)/.installed-docs ## build the documentation as a site, into build/docs
 	$(VENV)/bin/python -m sphinx -c docs -b html --fail-on-warning --keep-going --quiet . build/docs

@@ -181,11 +181,12 @@ class Answer:
         self.message = " ".join(err.split())
 
 
-def pytest_xdist_auto_num_workers():
-    """One worker more than cores where the tests that keep real time have a real-time priority:
-    theirs mostly waits.
+def pytest_xdist_auto_num_workers(config):
+    """One worker for each core with `-n logical`. With `-n auto`, one more where the tests that
+    keep real time have a real-time priority: theirs mostly waits.
     """
-    return len(os.sched_getaffinity(0)) + REALTIME
+    cores = len(os.sched_getaffinity(0))
+    return cores if config.option.numprocesses == "logical" else cores + REALTIME
 
 
 @pytest.fixture(scope="session")

@@ -111,6 +111,7 @@ def facts(error: SimbridgeError) -> dict[str, Any]:
     return {"text": str(error), "args": error.args, **inherited, **number, **vars(error)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__qualname__)
 def test_an_error_can_be_pickled(kind: type[SimbridgeError]) -> None:
     error = example(kind)
@@ -123,6 +124,7 @@ def test_an_error_can_be_pickled(kind: type[SimbridgeError]) -> None:
     assert facts(restored) == facts(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__qualname__)
 def test_an_error_arrives_as_it_was_raised(kind: type[SimbridgeError]) -> None:
     error = example(kind)

@@ -30,6 +30,7 @@ def test_a_short_input_is_quoted_whole():
     assert quoted("x" * LONGEST_QUOTE) == f"'{'x' * LONGEST_QUOTE}'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 10**6, "\x1b" * 10**6, "\U000e0001" * 200])
 def test_a_long_input_is_shortened(text):
     shown = quoted(text)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simbridge.reading_progress import reading_shown_by, with_progress
 from simbridge.trajectory.files import read_trajectory
 
 SAMPLES = "".join(f"{0.1 * k:g} {0.7 + 0.01 * k:g} 0.1 0.3 0 0 0 1\n" for k in range(5))
 
 
+@pytest.mark.slow
 def test_reading_is_reported_throughout(tmp_path):
     path = tmp_path / "poses.csv"
     path.write_text("\n" * 200_000 + SAMPLES)

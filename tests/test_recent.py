@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from simbridge.recent import Recent
-
-pytestmark = pytest.mark.quick
 
 
 def test_a_value_is_found_by_its_key():

@@ -21,6 +21,7 @@ from simbridge.text import (
 )
 
 
+@pytest.mark.slow
 @given(st.floats(min_value=1e-3, max_value=1e7))
 def test_three_digits_are_half_a_percent(value: float) -> None:
     text = significant(value)

@@ -21,6 +21,8 @@ from simbridge.ur.errors import ConnectionLost
 from tests.controllers import loopback
 from tests.ur.fake_ports import listening
 
+pytestmark = pytest.mark.slow
+
 HOST = "192.0.2.1"
 FAKE = loopback(91)
 N = 6

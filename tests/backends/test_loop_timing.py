@@ -51,6 +51,7 @@ def test_the_periods_are_those_between_setpoints():
     assert summary["missed_states"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("late_periods", "p999"), [(100, 0.004), (1, 0.002)])
 def test_the_high_quantile_hides_one_late_period_in_ten_thousand(late_periods, p999):
     periods = np.full(10_000, 0.002)

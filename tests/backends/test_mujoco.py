@@ -17,6 +17,8 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.optional_packages import needs_pybullet
 
+pytestmark = pytest.mark.slow
+
 UR10 = load_robot("ur10")
 UR10E = load_robot("ur10e")
 # All built-in ones, except that whose plan is refused.

@@ -79,6 +79,7 @@ def test_the_operator_sees_arm_tool_mounting_slider_and_plan():
     assert shown["plan"] == "square, 16.0 s"
 
 
+@pytest.mark.slow
 def test_the_operator_sees_that_commands_are_sent_ahead(line):
     operator = Operator(True)
 

@@ -25,6 +25,7 @@ def test_impossible_inertia_prints_no_warning(moments, capfd):
     assert "Bad inertia" not in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_window_without_a_display_writes_nothing(monkeypatch, tmp_path):
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setattr("sys.platform", "linux")

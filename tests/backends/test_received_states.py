@@ -24,6 +24,8 @@ from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, Bench, Nap, glide
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 PERIOD = 0.002
 PLAN = glide(300, period=PERIOD)
 LONG_PLAN = glide(3000, speed=0.1, period=PERIOD)

@@ -11,6 +11,8 @@ from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.ur.errors import SpeedScaled
 from tests.backends.servo_bench import HOME, PERIODS, Bench, glide
 
+pytestmark = pytest.mark.slow
+
 
 @PERIODS
 def test_at_full_speed_the_whole_plan_is_sent(period):

@@ -27,6 +27,8 @@ from tests.optional_packages import ENGINES
 from tests.properties import variants
 from tests.refusals import refuses
 
+pytestmark = pytest.mark.slow
+
 UR10 = load_robot("ur10")
 
 

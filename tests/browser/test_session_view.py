@@ -12,6 +12,8 @@ from simbridge.robot.obstacles import CollisionScene
 from tests.patience import PATIENCE
 from tests.stepped_sessions import stepped
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_page_is_served_behind_its_token(tmp_path):
     with (

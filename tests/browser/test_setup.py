@@ -8,6 +8,8 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_preset_shows_the_values_that_it_sets():
     setup = StudioSetup(values={"solver.preset": "one-shot"})

@@ -19,7 +19,7 @@ from simbridge.sweeps import engine
 from tests.json_schema import faults
 from tests.sweeps.executors import InThisProcess
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.slow]
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 

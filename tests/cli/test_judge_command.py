@@ -14,6 +14,8 @@ from simbridge.cli.command_line import main
 from simbridge.text import milliradians
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 
 

@@ -10,8 +10,6 @@ from simbridge.cli.option_errors import RepeatedOption, SurplusValue, UnknownOpt
 from simbridge.cli.option_flags import command_types
 from simbridge.cli.unread_words import check_options, refuse_unread
 
-pytestmark = pytest.mark.quick
-
 
 def options_error(line, error):
     """The error of a command line; the words after a bar are those that tyro has not read."""
@@ -43,6 +41,7 @@ def test_an_unknown_option_is_answered_with_the_nearest(line, nearest):
     assert error.nearest == nearest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in command_types([]) if name not in SUBCOMMANDS])
 def test_every_command_suggests_only_its_own_options(command):
     known = declared_options(command_types([command])[command])

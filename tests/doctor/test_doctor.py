@@ -28,6 +28,8 @@ from tests.doctor.surveys import READ, SILENT, UR10E, assert_verdict
 from tests.properties import few_examples
 from tests.ur.registers import take
 
+pytestmark = pytest.mark.slow
+
 NOBODY = loopback(89)
 MANUAL = Path(__file__).parents[2] / "docs" / "hardware.md"
 

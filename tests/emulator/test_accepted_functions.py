@@ -7,6 +7,7 @@ import pytest
 from tests.emulator.calls import fault_of
 
 
+@pytest.mark.slow
 def test_an_idle_function_is_logged_once(caplog):
     fault_of(
         "def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n"

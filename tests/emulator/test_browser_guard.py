@@ -139,6 +139,7 @@ def emulator():
         yield controller
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10_000, 3], ids=["whole", "in pieces"])
 @pytest.mark.parametrize("port", BODIES)
 def test_the_lines_of_a_pages_request_are_not_carried_out(emulator, port, size):
@@ -167,6 +168,7 @@ def test_the_log_says_why_a_page_was_disconnected(emulator):
     assert expected in emulator.log
 
 
+@pytest.mark.slow
 def test_other_clients_are_served_as_before(emulator):
     with socket.create_connection((emulator.host, CONTROL), timeout=PATIENCE) as client:
         client.sendall(b'{"do": "state"}\n')

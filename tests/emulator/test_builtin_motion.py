@@ -15,6 +15,8 @@ from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
 from tests.emulator.calls import Thread, finished, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bench() -> Bench:

@@ -9,6 +9,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.bench import ROBOT, Bench
 
+pytestmark = pytest.mark.slow
+
 SPEED = "speedj([0.5, 0, 0, 0, 0, 0], 2.0, 5)"
 
 

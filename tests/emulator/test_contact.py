@@ -15,6 +15,8 @@ from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.emulator.bench import DT, ROBOT, Bench
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 SIX = "[0, 0, 0, 0, 0, 0]"
 
 

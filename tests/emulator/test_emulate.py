@@ -32,6 +32,7 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     assert controller.model_name == f"UR{number}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "polyscope", "remedy"),
     [

@@ -23,6 +23,8 @@ from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bench() -> Bench:

@@ -9,6 +9,8 @@ from simbridge.ur.tables import RuntimeState
 from tests.emulator.bench import DT, ROBOT, Bench
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 # Time from one line to the next, s.
 LINE_PERIOD = 0.008
 SPEED = "speedj([0, 0, 0, 0, 0, -0.5], 2.0, 0.02)"

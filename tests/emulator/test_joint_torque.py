@@ -10,6 +10,8 @@ from simbridge.emulator.joint_torque import COMPENSATED_TIME, FRICTION_TIME
 from tests.emulator.bench import ROBOT
 from tests.emulator.calls import run
 
+pytestmark = pytest.mark.slow
+
 SIX = "[0, 0, 0, 0, 0, 0]"
 
 

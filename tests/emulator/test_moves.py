@@ -11,6 +11,8 @@ import pytest
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.bench import AHEAD, DT, ROBOT, Bench
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bench() -> Bench:

@@ -16,6 +16,7 @@ from tests.emulator.bench import ROBOT
 from tests.emulator.calls import fault_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call_text", "named"),
     [
@@ -69,6 +70,7 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
     assert set(" ".join(collected).split()) <= {name for names in listed.values() for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "call_text",
     [

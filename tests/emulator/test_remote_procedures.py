@@ -19,6 +19,8 @@ from simbridge.emulator.remote_procedures import MAX_ANSWER_BYTES
 from tests.emulator.calls import fault_of, run
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 HOST = "127.71.1.1"
 
 

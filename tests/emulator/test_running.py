@@ -29,6 +29,8 @@ from tests.controllers import REALTIME, loopback
 from tests.emulator.fake_controller import ANY_PORTS
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 HOST = loopback(75)
 
 

@@ -96,6 +96,7 @@ def test_a_fault_has_its_reason(cli, tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [

@@ -187,6 +187,7 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
+@pytest.mark.slow
 def test_words_unlock_a_protective_stop(bench: Bench) -> None:
     bench.controller.protective_stop()
     bench.send("set unlock protective stop")
@@ -440,6 +441,7 @@ def test_an_unreachable_movel_stops_protectively_with_an_error_code(bench: Bench
     assert bench.messages(RUNTIME_EXCEPTION) == []
 
 
+@pytest.mark.slow
 def test_unlocked_stop_is_not_repeated(
     bench: Bench,
 ) -> None:

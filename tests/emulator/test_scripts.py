@@ -65,6 +65,7 @@ def test_a_stray_end_does_not_swallow_the_next_program() -> None:
     assert ScriptBuffer().receive(b"end\n" + SCRIPT.encode())[-1] == SCRIPT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"x" * 1000, b"  x = 1\n" * 125])
 def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
     buffer = ScriptBuffer()

@@ -15,6 +15,8 @@ from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("ur10e")
 COUNT = "write_output_integer_register(0, read_output_integer_register(0) + 1)"
 MOVE = (

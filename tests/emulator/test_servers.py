@@ -267,6 +267,7 @@ def test_a_dropped_port_takes_new_connections(port: int) -> None:
             assert eventually(lambda: served.servers.clients(port) == 1)
 
 
+@pytest.mark.slow
 def test_a_muted_port_accepts_and_is_silent_until_unmuted() -> None:
     with stand() as served, Plug(served, DASHBOARD) as old:
         old.read(len(GREETING))
@@ -320,6 +321,7 @@ def test_a_refusing_port_accepts_nobody_and_keeps_its_clients() -> None:
             assert len(timestamps(again, 1)) == 1
 
 
+@pytest.mark.slow
 def test_delayed_answers_come_late_but_in_order() -> None:
     with stand() as served, rtde(served) as plug, Plug(served, DASHBOARD) as dashboard:
         dashboard.read(len(GREETING))
@@ -394,6 +396,7 @@ def test_crowd_is_limited_to_its_port() -> None:
         assert eventually(lambda: served.servers.clients(PRIMARY) == 0)
 
 
+@pytest.mark.slow
 def test_silent_client_delays_nobody() -> None:
     every = b",".join(b"output_double_register_%d" % i for i in range(48)) + b",timestamp"
     with stand() as served, rtde(served, every) as deaf, rtde(served) as stream:
@@ -417,6 +420,7 @@ def test_silent_client_delays_nobody() -> None:
         assert times == sorted(times)
 
 
+@pytest.mark.slow
 def test_a_client_that_asks_without_reading_is_disconnected() -> None:
     with stand() as served, Plug(served, RTDE) as deaf, rtde(served) as stream:
         request = frame(118) * 1000
@@ -481,6 +485,7 @@ def test_half_open_connections_are_cleaned_up() -> None:
         assert eventually(lambda: served.servers.clients(RTDE) == 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(
@@ -556,6 +561,7 @@ def test_ur_rtde_receives(polyscope: str, newer: str) -> None:
         assert (advanced, mode, new) == ("True", "7", "6")
 
 
+@pytest.mark.slow
 @needs_ur_rtde
 def test_ur_rtde_receives_a_custom_recipe() -> None:
     with stand("5.12", HOST, {}, run=True) as served:
@@ -586,6 +592,7 @@ def test_ur_rtde_writes_inputs() -> None:
         assert served.controller.state.digital_outputs == 1 << 3
 
 
+@pytest.mark.slow
 @needs_ur_rtde
 @pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
 def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def test_without_a_connection_the_value_is_the_same(function, arguments, expecte
     assert finished(getattr(sockets, function)(None, *arguments)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer", [b"", b"other 7\n", b"speed seven\n", b"speed\n", b"speed 1 2\n"]
 )

@@ -90,6 +90,7 @@ def ascii_pipe():
         yield reader
 
 
+@pytest.mark.slow
 def test_an_unread_output_holds_up_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr("simbridge.emulator.traffic.PATIENCE_S", 0.01)
     with ascii_pipe(), Traffic(tmp_path / "traffic.jsonl", True) as traffic:

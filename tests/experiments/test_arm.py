@@ -22,6 +22,8 @@ from simbridge.robot.load import load_robot
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
 from tests.experiments.pinocchio_following import follow
 
+pytestmark = pytest.mark.slow
+
 URDFS = Path(__file__).parents[1] / "data" / "urdf"
 SEVEN, ODD, FLAT = (str(URDFS / f"{name}.urdf") for name in ("seven_joints", "odd_axes", "gripper"))
 

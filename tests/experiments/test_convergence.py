@@ -13,6 +13,8 @@ from simbridge.experiments.layout import step_target
 from simbridge.robot import load_robot
 from tests.experiments.paper import OTHERS, UR10, assert_expected, papers_solvers
 
+pytestmark = pytest.mark.slow
+
 
 def steps_of(robot, **more):
     solvers = papers_solvers(robot, dt=1.0, iterations=1, kp=(1.0,))

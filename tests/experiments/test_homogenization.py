@@ -14,6 +14,8 @@ from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
 from simbridge.robot import load_robot
 from tests.experiments.paper import OTHERS, UR10, assert_expected
 
+pytestmark = pytest.mark.slow
+
 
 def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inertia):
     """J H^-1 J^T with Jacobian and mass matrix from pinocchio; and J J^T."""

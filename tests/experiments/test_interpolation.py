@@ -12,6 +12,8 @@ from simbridge.experiments.layout import choose_layout
 from simbridge.robot import load_robot
 from tests.experiments.paper import OTHERS, UR10, assert_expected, papers_solvers
 
+pytestmark = pytest.mark.slow
+
 
 def test_c_is_as_straight_as_known():
     edges = interpolation.measure(

@@ -13,6 +13,8 @@ from simbridge.robot import load_robot
 from tests.experiments.paper import OTHERS, UR10, around, assert_expected
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 
 def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
     """Laps with these gains, and of these solvers, on slow, noisy targets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -11,6 +12,8 @@ from simbridge.experiments import (
 )
 from simbridge.experiments.tracking_plots import plot_laps
 from tests.experiments.paper import UR10, around
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_solver_without_gain_shares_the_axes():

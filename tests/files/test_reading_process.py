@@ -8,6 +8,8 @@ from simbridge.files import reading_process
 from simbridge.files.reading import MIB
 from simbridge.files.reading_process import Limits, ReadingFailed, ReadingProcess
 
+pytestmark = pytest.mark.slow
+
 # Children that give no answer, and go on for longer than they may.
 CHILDREN = {
     "closes its pipe": "import os, time; os.close(1); time.sleep(20)",

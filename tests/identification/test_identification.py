@@ -26,6 +26,8 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.rtde_recording import read_joint_positions
 from tests.identification.controller import Sender, recorded, wandering
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
 TOOL = pin.SE3(pin.rpy.rpyToMatrix(0.1, -0.2, 0.3), np.array([0.01, -0.02, 0.15]))
 

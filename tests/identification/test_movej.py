@@ -18,6 +18,8 @@ from simbridge.servo.law import JointMotion, ServojLaw
 from simbridge.servo.movej import MovejLaw
 from tests.judging.logs import movej_and_back
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(__file__).parents[1] / "data" / "ur5_movej" / "Movement_No4_Acc.csv.gz"
 
 

@@ -19,6 +19,8 @@ from simbridge.identification.tuning import Tuning
 from tests.identification.controller import Sender, recorded, wandering
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 CASES = {
     # name: gain, lookahead, duration of a call, phase, cycle, every so many rows, held, skipped
     "every cycle": (2000.0, 0.03, 0.002, 0.0, 0.002, 1, 0.02, 0.02),

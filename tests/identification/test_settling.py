@@ -13,6 +13,8 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from tests.identification.controller import Sender, recorded, wandering
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 START = np.array([0.3, -1.2, 0.8, -0.5, 0.4, 0.1])
 TUNINGS = [(300.0, 0.1), (500.0, 0.05), (2000.0, 0.03), (100.0, 0.2)]
 CYCLES = [0.002, 0.008]

@@ -16,6 +16,8 @@ from simbridge.identification.target_motion import NotIdentified, TargetMotion
 from simbridge.robot import load_robot
 from tests.identification.controller import Sender, recorded, wandering
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("ur5e")
 MOVEJ = Path(__file__).parents[1] / "data" / "ur5_movej" / "Movement_No4_Acc.csv.gz"
 # Decimals as ur_rtde's recorder writes them.

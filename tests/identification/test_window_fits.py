@@ -39,6 +39,7 @@ def test_each_window_shows_the_tuning(settling):
     np.testing.assert_allclose(fits.pair[:, 1], LOOKAHEAD_S, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_one_wrong_row_hardly_counts(settling):
     positions = settling.q.copy()
     positions[25] += 1e-3

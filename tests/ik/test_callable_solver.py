@@ -18,7 +18,7 @@ from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import read_trajectory, square
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.slow]
 
 UR10 = load_robot("ur10")
 SMALL = square(side=0.05, laps=1)

@@ -27,6 +27,8 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 from tests.properties import few_examples, variants
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 URS = [
     "ur3",

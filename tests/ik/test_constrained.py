@@ -15,6 +15,8 @@ from simbridge.ik.targets import residual
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 
+pytestmark = pytest.mark.slow
+
 # Strict rows of the user are compiled for the UR10 alone in `make test`: that takes ten seconds.
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 SOAK = pytest.mark.soak

@@ -20,6 +20,7 @@ PYTHON = pytest.mark.python_kernels
 COMPILED = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "task"),
     [

@@ -121,6 +121,7 @@ def test_it_equals_the_same_algorithm_on_pinocchio():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kp", "rms_mm", "max_mm", "formula_tolerance"),
     [
@@ -182,6 +183,7 @@ def test_experiment_c_goes_straight():
         assert reached == pytest.approx(2400, rel=0.02)
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 7.9), st.integers(0, 2**32 - 1))
 def test_the_error_shrinks_by_kappa(kappa, seed):
     """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each
@@ -300,6 +302,7 @@ def with_ranges(ranges):
     )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 def test_solve_ends_within_narrow_limits(seed):
     rng = np.random.default_rng(seed)
@@ -383,6 +386,7 @@ def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     assert solution.restarts > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ["ur10", "planar2r"])
 def test_solve_attains_stretched_postures(arm):
     """There the light links damp what is left of the error, and only a second-order method attains
@@ -841,6 +845,7 @@ def test_constrained_components_shrink_by_kappa(task, kappa, seed):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.python_kernels
 def test_components_that_the_task_leaves_free_are_ignored():
     start = UR10.home

@@ -26,6 +26,8 @@ from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
 from tests.properties import few_examples, variants
 
+pytestmark = pytest.mark.slow
+
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 ITERATIVE = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
 ARMS = st.sampled_from(sorted(robot_files())).map(functools.cache(load_robot))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ik.pseudoinverse import pseudoinverse_step
 from tests.ik.step_cases import CUTOFF, Case, any_case, close
+
+pytestmark = pytest.mark.slow
 
 
 @given(any_case, st.floats(0.01, 1.0))

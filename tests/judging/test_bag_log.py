@@ -12,6 +12,8 @@ from simbridge.robot.load import load_robot
 from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.judging.controller_bags import JOINTS, ControllerBag, moving
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("ros1", "generation"),

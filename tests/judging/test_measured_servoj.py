@@ -16,6 +16,8 @@ from simbridge.robot.load import load_robot
 from simbridge.servo.law import ServojLaw
 from tests.judging.logs import CYCLE, START, TRAVEL, make_log, rest
 
+pytestmark = pytest.mark.slow
+
 # Noise of measured joints, rad.
 NOISE = 2e-5
 

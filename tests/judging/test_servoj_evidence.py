@@ -14,6 +14,8 @@ from simbridge.judging.servoj_evidence import count_held
 from tests.identification.controller import Sender, recorded
 from tests.judging.logs import CYCLE, START, TRAVEL, make_log
 
+pytestmark = pytest.mark.slow
+
 DECIMALS = 6
 
 

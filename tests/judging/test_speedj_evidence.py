@@ -14,6 +14,8 @@ from simbridge.judging.read_log import read_log
 from simbridge.judging.speedj_evidence import find_speedj
 from simbridge.judging.wording import headline
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "data" / "ur5_speedj"
 
 

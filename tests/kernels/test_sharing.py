@@ -8,6 +8,8 @@ from simbridge.kernels.cache import load_module
 from simbridge.kernels.compile import kernel
 from simbridge.kernels.program import KernelProgram
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 from numba import njit
 

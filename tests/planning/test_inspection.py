@@ -15,6 +15,8 @@ from simbridge.planning.inspection import inspect
 from simbridge.report.palette import ALARM
 from simbridge.trajectory import Trajectory, square, write_bag
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_square_has_its_facts(cli, tum, tmp_path):
     file = tum(tmp_path / "square.tum", square(side=0.4, speed=0.2, rate=50.0, laps=2))

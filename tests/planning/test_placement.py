@@ -16,6 +16,8 @@ from simbridge.planning.options import Options
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
+pytestmark = pytest.mark.slow
+
 
 def circle(centre, rotation=(1.0, 0.0, 0.0, 0.0)) -> Trajectory:
     """An arc of 0.1 m of radius at 50 mm/s."""

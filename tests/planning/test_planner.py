@@ -33,6 +33,8 @@ from simbridge.trajectory import Sampling, Trajectory, square, step
 from tests.properties import variants
 from tests.refusals import refuses
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("ur10")
 SOLVER = ForwardDynamics(ROBOT)
 HOME = ROBOT.home

@@ -18,6 +18,8 @@ from simbridge.running.run_recording import record_run
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
+pytestmark = pytest.mark.slow
+
 # Eight times the period of an e-Series controller, s, and twice as fast: where a plan begins does
 # not depend on them.
 QUICK = {"period": 0.016, "speed_scale": 2.0}

@@ -81,6 +81,7 @@ def test_a_long_run_keeps_its_order(run_of, write_log, assert_same, tmp_path, mo
     assert_same(columns, samples)
 
 
+@pytest.mark.slow
 def test_mapped_columns_survive_release(run_of, write_log, assert_same, tmp_path, monkeypatch):
     samples = run_of(1000)
     path = write_log(tmp_path / "log.mcap", samples)
@@ -350,6 +351,7 @@ def test_a_cut_costs_one_unchunked_sample(assert_same, finished, unchunked, tmp_
     assert_same(columns, samples[: len(columns.stamp)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("missing", variants([0, 50, 99], 0, 99))
 def test_incomplete_samples_are_dropped_alone(assert_same, finished, tmp_path, topic, missing):

@@ -77,6 +77,7 @@ def test_a_log_replaces_an_older_one(run_of, write_log, assert_same, tmp_path):
     assert_same(read_log(path), run_of(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topic", "attribute"), JOINT_COLUMNS)
 def test_rosbags_reads_the_same_joints(finished, rosbags_messages, topic, attribute):
     _, samples = finished
@@ -167,6 +168,7 @@ def test_stamps_of_milliseconds_are_exact(run_of, write_log, tmp_path):
     assert times == [k * 10**6 for k in range(500)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 69), (0.008, 31), (0.01, 25), (0.3, 1)])
 def test_a_chunk_holds_whole_samples(run_of, write_log, tmp_path, period, in_a_chunk):
     path = write_log(tmp_path / "log.mcap", run_of(300, period), period=period)
@@ -180,6 +182,7 @@ def test_a_chunk_holds_whole_samples(run_of, write_log, tmp_path, period, in_a_c
     assert starts == list(range(0, 300, in_a_chunk))
 
 
+@pytest.mark.slow
 def test_a_log_without_index_is_smaller(run_of, write_log, assert_same, tmp_path):
     samples = run_of(300, 0.002)
 
@@ -193,6 +196,7 @@ def test_a_log_without_index_is_smaller(run_of, write_log, assert_same, tmp_path
     assert indexed.stat().st_size - plain.stat().st_size >= 300 * 6 * 16
 
 
+@pytest.mark.slow
 def test_an_hour_takes_less_than_800_mb(run_of, write_log, tmp_path):
     random = np.random.default_rng(3)
 
@@ -482,6 +486,7 @@ except LogWriteError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_ends_the_log(tmp_path):
     path = tmp_path / "log.mcap"
     command = [sys.executable, "-c", LIMITED, str(path)]

@@ -61,6 +61,7 @@ def test_keys_added_by_hand_are_kept(directory):
     assert directory.settings_tables() == tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "field"), CHECKED_FIELDS)
 def test_a_field_of_another_type_is_named(directory, table, field):
     tables = made_up_tables()
@@ -71,6 +72,7 @@ def test_a_field_of_another_type_is_named(directory, table, field):
         directory.settings()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "field"), CHECKED_FIELDS)
 def test_a_missing_field_is_named(directory, table, field):
     tables = made_up_tables()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import errors_over_time, logarithmic_range
+
+pytestmark = pytest.mark.slow
 
 
 def test_negligible_rotation_is_not_drawn(measured):

@@ -13,6 +13,8 @@ from simbridge.report.replay import replay_page
 from tests.records import changed
 from tests.report.made_up_run import MadeUp
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def evaluation(tmp_path_factory):

@@ -223,6 +223,7 @@ def left_after_a_step(robot, direction):
     return np.linalg.norm(attained[:3] - target[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.python_kernels
 @pytest.mark.parametrize(
     "direction", np.vstack([np.eye(3), -np.eye(3)]), ids=lambda d: "{:g} {:g} {:g}".format(*d)
@@ -265,6 +266,7 @@ def test_a_nominal_table_gives_the_nominal_arm(name) -> None:
     assert calibrate(robot, replace(table, alpha=tuple(round(v, 9) for v in table.alpha))) is robot
 
 
+@pytest.mark.slow
 def test_a_urdf_is_calibrated_alike() -> None:
     nominal = load_robot("ur10")
     urdf = load_robot(DATA / "urdf" / "ur10_from_ros.urdf", home=nominal.home)

@@ -49,6 +49,7 @@ def test_every_field_is_read(read):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "line", "field", "reason"),
     [

@@ -8,6 +8,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot.packages import Packages, parse_packages, read_packages
 from tests.robot.conftest import box
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("where", ["named", "ros", "ament", "neighbour", "package.xml"])
 def test_packages_are_found(tmp_path, monkeypatch, where):

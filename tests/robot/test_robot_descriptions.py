@@ -14,6 +14,8 @@ from simbridge import load_robot
 from simbridge.errors import InputFileError, UnknownName
 from tests.robot.test_urdf_reader import GOOD
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):

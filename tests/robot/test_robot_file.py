@@ -180,6 +180,7 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
     assert robot.position_max[1] == float("inf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
 )
@@ -279,6 +280,7 @@ def test_an_unknown_name_suggests_the_nearest():
     assert "./arm.urdf" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_robot_is_loaded_by_name_and_path():
     for name, path in robot_files().items():
         robot = load_robot(path)

@@ -463,6 +463,7 @@ def test_the_template_of_the_cases_is_valid(tmp_path):
     assert [link.name for link in robot.links] == ["upper", "lower"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED]
 )

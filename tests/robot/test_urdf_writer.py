@@ -15,6 +15,8 @@ from simbridge.backends.pybullet import import_pybullet
 from simbridge.robot import Joint, Link, Robot, Shape
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.slow
+
 ARMS = ("ur10", "ur10e")
 TCP = pin.SE3(pin.rpy.rpyToMatrix(0.1, 0.2, 0.3), np.array([0.01, 0.02, 0.12]))
 

@@ -10,6 +10,8 @@ from simbridge import load_robot
 from simbridge.errors import InputFileError, MissingPackage
 from tests.robot.test_urdf_reader import GOOD
 
+pytestmark = pytest.mark.slow
+
 XACRO = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
 PARTS = f'<robot {XACRO}><xacro:property name="speed" value="${{1 + 1}}"/></robot>'
 ARM = GOOD.replace(

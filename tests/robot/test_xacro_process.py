@@ -19,6 +19,8 @@ from simbridge.robot.xacro_file import expand_xacro
 from simbridge.robot.xml_element import read_xml
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the content of another file"
 # Each line is ten times as long as the one before, once it is expanded.
 LAUGHS = [

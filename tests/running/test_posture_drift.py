@@ -41,5 +41,6 @@ def test_an_arm_that_holds_its_posture_has_no_note(short):
     assert not any("redundant" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_an_arm_without_joints_to_spare_has_no_note(small):
     assert notes_of("pseudoinverse", "ur10", small["square_tracking"]) == ()

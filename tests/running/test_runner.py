@@ -10,7 +10,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.running import run_ending
 from simbridge.trajectory import square
 
-pytestmark = pytest.mark.usefixtures("without_pages")
+pytestmark = [pytest.mark.usefixtures("without_pages"), pytest.mark.slow]
 
 SMALL = simbridge.Scenario(square(side=0.03, laps=1), name="small")
 

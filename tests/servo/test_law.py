@@ -63,6 +63,7 @@ def recursion(commands, call, phase, gain, lookahead, cycles):
     return np.array(positions)
 
 
+@pytest.mark.slow
 @given(laws, angles, angles, st.floats(-2.0, 2.0), st.integers(1, 2000))
 def test_a_held_command_is_approached_exactly(law, command, q, qd, cycles):
     command = float(np.float32(command))

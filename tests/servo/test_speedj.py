@@ -12,6 +12,8 @@ import pytest
 from simbridge.errors import InvalidParameter
 from simbridge.servo.speedj import SpeedjLaw, step_speedj
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "data" / "ur5_speedj"
 LAW = SpeedjLaw(cycle=0.008, acceleration=4.0 * np.pi, delay=3)
 # Before this row the controller was still starting the program lines.

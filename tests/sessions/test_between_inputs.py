@@ -14,6 +14,8 @@ from simbridge.sessions.spaces import JOINTS
 from tests.properties import variants
 from tests.sessions.trial import TimedInput, engage_motion, pose_of, run, shift_pose
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("ur10")
 HOME = pose_of(ROBOT.home, ROBOT)
 SPEED = 0.2

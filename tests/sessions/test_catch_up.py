@@ -17,6 +17,8 @@ from tests.properties import few_examples, variants
 from tests.sessions import trial
 from tests.sessions.trial import TimedInput, TimedOrder, pose_of, repeat_input, shift_pose
 
+pytestmark = pytest.mark.slow
+
 # Of a CB3 controller, whose period is the longest.
 ROBOT = load_robot("ur10")
 # Of an e-Series controller, whose period is the shortest.

@@ -62,6 +62,7 @@ def nested(depth: int) -> list[Any]:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
 @pytest.mark.parametrize(
     "check",
@@ -80,6 +81,7 @@ def test_a_number_that_cannot_be_used_is_refused(check: Any, number: Any) -> Non
         check(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -8,6 +8,8 @@ import pytest
 from tests.properties import variants
 from tests.sessions.trial import ROBOT, TimedInput, engage_motion, repeat_input, run
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 0.6
 
 

@@ -24,6 +24,8 @@ from tests.sessions.trial import (
     run,
 )
 
+pytestmark = pytest.mark.slow
+
 UR10 = load_robot("ur10")
 ROUNDING = 1.0 + 1e-6
 TUNINGS = [(2000.0, 0.03), (100.0, 0.03), (300.0, 0.1), (100.0, 0.2), (2000.0, 0.1)]

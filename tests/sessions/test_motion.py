@@ -31,6 +31,8 @@ from tests.sessions.trial import (
     shift_pose,
 )
 
+pytestmark = pytest.mark.slow
+
 UR10 = load_robot("ur10")
 HOME = pose_of(UR10.home, UR10)
 VALUES = {

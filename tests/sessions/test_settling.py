@@ -17,6 +17,8 @@ from simbridge.sessions.spaces import POSES
 from tests.properties import few_examples, variants
 from tests.sessions.trial import engage_motion, pose_of, repeat_input, run, shift_pose
 
+pytestmark = pytest.mark.slow
+
 ROBOT = load_robot("ur10")
 HOME = pose_of(ROBOT.home, ROBOT)
 ITERATIVE = [name for name in SOLVERS if name != "closed-form"]

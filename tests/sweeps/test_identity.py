@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 
+import pytest
+
 from simbridge.sweeps.identity import modules_of
 from simbridge.sweeps.job import forget_files
+
+pytestmark = pytest.mark.slow
 
 NAMES = {"mine_of_link", "helper_of_link"}
 

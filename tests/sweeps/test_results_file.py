@@ -83,11 +83,13 @@ def test_texts_are_written_as_they_are(cell):
     assert protect(cell) == cell
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_what_is_protected_is_read_as_it_was(cell):
     assert unprotect([protect(cell)]) == [cell]
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"))), min_size=2))
 def test_a_row_is_read_as_it_was(cells):
     assert list(decode_rows([encode_row(cells)])) == [cells]
@@ -238,6 +240,7 @@ def test_unwritable_characters_are_escaped(tmp_path, reason, shown):
 # What changes the content.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "line"),
     [
@@ -275,6 +278,7 @@ def test_changed_content_is_refused(results_file, edit, line):
     assert refusal.value.path == results_file
 
 
+@pytest.mark.slow
 def test_a_refused_file_is_left_as_it_was(results_file, cli, tmp_path):
     edited = results_file.read_bytes().replace(b"completed", b"compl\xe9ted", 1)
     results_file.write_bytes(edited)

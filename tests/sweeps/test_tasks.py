@@ -10,8 +10,6 @@ from simbridge.sweeps import engine
 from simbridge.sweeps.engine import PointTask, make_points
 from simbridge.sweeps.results import Result
 
-pytestmark = pytest.mark.quick
-
 # Time that each point is said to take, s.
 DURATION = 0.01
 DEADLY = b"deadly"

@@ -6,10 +6,13 @@ import json
 
 import numpy as np
 import pinocchio as pin
+import pytest
 
 from simbridge.sessions.causes import LiveCause
 from simbridge.teleop.datagram_exchange import MAX_CLIENTS, DatagramExchange
 from tests.teleop.fake_session import FakeSession
+
+pytestmark = pytest.mark.slow
 
 
 def test_each_process_numbers_engagements_otherwise():

@@ -198,6 +198,7 @@ def test_without_pygame_the_extra_is_named(opened):
         opened(None)
 
 
+@pytest.mark.slow
 def test_pygame_itself_finds_none_without_a_word():
     """In a process of its own, for SDL keeps what it was started with."""
     code = (

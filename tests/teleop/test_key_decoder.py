@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.teleop.key_decoder import Key, KeyDecoder
+
+pytestmark = pytest.mark.slow
 
 
 @given(st.lists(st.binary(max_size=12), max_size=12))

@@ -18,6 +18,7 @@ from tests.teleop.fake_session import FakeSession
 from tests.terminals import KITTY, MUTE, ORDINARY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "releases"), [(ORDINARY, False), (KITTY, True), (MUTE, False)])
 def test_the_terminal_says_whether_it_reports_releases(terminal, answer, releases):
     console = terminal(answer)

@@ -40,6 +40,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(MESSAGES)
 def test_a_datagram_is_a_message_or_refused(fields):
     try:

@@ -32,6 +32,7 @@ def difference(a, b):
     return distance, angle
 
 
+@pytest.mark.slow
 @given(axes=SIX, dead_band=st.floats(0.0, 0.9))
 def test_at_the_dead_band_nothing_jumps(axes, dead_band):
     shaped = TeleopOptions(dead_band=dead_band).shape(axes)
@@ -61,6 +62,7 @@ def test_a_locked_axis_locks_no_other(axes, lock):
         assert value == (0.0 if name in lock else before)
 
 
+@pytest.mark.slow
 @given(steps=SIGNS, angles=ANGLES, frame=FRAMES, lock=LOCKS)
 def test_a_step_is_as_long_as_chosen(steps, angles, frame, lock):
     begin = pose(angles)
@@ -85,6 +87,7 @@ def test_a_step_along_x_is_along_the_x_of_its_frame(frame, moved):
     np.testing.assert_allclose(stepped.translation - begin.translation, moved, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(SIGNS, min_size=1, max_size=20), FRAMES)
 def test_the_goal_stays_within_a_step(many, frame):
     options = TeleopOptions(frame=frame)

@@ -11,6 +11,8 @@ from simbridge.trajectory.files import pose_topics
 from tests.trajectory.ros_bags import pose_messages, store_of, write_rosbag
 from tests.trajectory.tables.joint_tables import JOINTS, ROBOT, TIMES, read
 
+pytestmark = pytest.mark.slow
+
 JOINT_STATE = "sensor_msgs/msg/JointState"
 NAMES = list(ROBOT.joint_names)
 START_NS = 1_700_000_000_000_000_000

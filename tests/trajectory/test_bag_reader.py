@@ -19,6 +19,8 @@ from simbridge.trajectory import bag_poses, square, write_bag
 from simbridge.trajectory.files import read_bag
 from tests.trajectory.ros_bags import fill, pose_messages, write_rosbag
 
+pytestmark = pytest.mark.slow
+
 
 def counting(calls, function):
     def called(*arguments):

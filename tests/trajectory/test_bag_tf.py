@@ -11,6 +11,8 @@ from simbridge.trajectory.files import read_recording
 from simbridge.trajectory.read_options import ReadOptions
 from tests.trajectory.ros_bags import EPOCH, STEP, Maker
 
+pytestmark = pytest.mark.slow
+
 QUARTER = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
 LEVEL = (0.0, 0.0, 0.0, 1.0)
 COUNT = 100

@@ -11,6 +11,8 @@ from simbridge.trajectory import read_trajectory, square, write_bag
 from simbridge.trajectory.files import read_bag
 from tests.trajectory.ros_bags import pose_messages, write_rosbag
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["square.bag", "square.mcap", "square"])
 def test_poses_read_back_bit_for_bit(tmp_path, name: str) -> None:

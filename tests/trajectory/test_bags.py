@@ -14,6 +14,8 @@ from simbridge.trajectory.files import pose_topics, read_bag
 from simbridge.trajectory.read_options import ReadOptions
 from tests.trajectory.ros_bags import EPOCH, STEP, Maker, pose_messages, write_rosbag
 
+pytestmark = pytest.mark.slow
+
 
 def counting(calls, function):
     def called(*arguments):

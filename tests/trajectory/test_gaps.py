@@ -18,6 +18,8 @@ from simbridge.trajectory.gaps import find_gaps, find_jumps, treat_gaps
 from simbridge.trajectory.read_options import ReadOptions
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.slow
+
 
 def line(times, step=0.001) -> Trajectory:
     """A motion along x by `step` a sample, tool down."""

@@ -20,6 +20,8 @@ from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.paper_size import paper_size
 from tests.properties import variants
 
+pytestmark = pytest.mark.slow
+
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
 

@@ -74,6 +74,7 @@ def test_lengths_are_those_of_the_closed_forms(name: str, length: float) -> None
     assert PATHS[name].length == pytest.approx(length, rel=1e-14)
 
 
+@pytest.mark.slow
 @given(a=st.floats(0.05, 1.0), ratio=st.floats(0.2, 1.0))
 def test_an_ellipse_has_the_perimeter_of_gauss(a: float, ratio: float) -> None:
     path = paths.lissajous(
@@ -110,6 +111,7 @@ def test_a_helix_rises_by_its_pitch_each_turn() -> None:
     np.testing.assert_allclose(np.diff(turns, axis=0), [[0.0, 0.0, 0.05]] * 2, atol=1e-13)
 
 
+@pytest.mark.slow
 @given(side=st.floats(0.05, 1.0), share=st.floats(0.01, 0.5))
 def test_a_rounded_square_keeps_edges_and_radius(side: float, share: float) -> None:
     radius = share * side

@@ -40,6 +40,7 @@ def joint_names(form: str = "target_q_{}", first: int = 0) -> list[str]:
 ROWS = np.column_stack([TIMES, Q])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [" ", ",", ";", "\t", ", "])
 @pytest.mark.parametrize(
     ("form", "first"),

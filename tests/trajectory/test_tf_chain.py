@@ -12,6 +12,8 @@ from simbridge.robot import pose
 from simbridge.trajectory import Trajectory
 from simbridge.trajectory.tf_chain import Transform, chain, find_path, has_another_path, look_up
 
+pytestmark = pytest.mark.slow
+
 numbers = st.floats(-2.0, 2.0)
 START = 1_764_097_182_000_000_000
 PERIOD = 10_000_000

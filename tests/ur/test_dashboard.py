@@ -164,6 +164,7 @@ def test_an_answer_in_pieces_is_joined():
         assert client.serial_number() == "2026123"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("talk", "reason"),
     [
@@ -182,6 +183,7 @@ def test_a_port_without_a_greeting_is_named(talk, reason):
     assert lost.value.port == PORT
 
 
+@pytest.mark.slow
 def test_silence_after_the_greeting_names_the_command():
     with (
         listening(FAKE, PORT, saying(b"Connected\n")),

@@ -264,6 +264,7 @@ def serving(answer: Callable[[socket.socket, threading.Event], object]) -> Itera
             thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("polyscope", ["3.15", "5.9", "5.12", "5.25"])
 def test_the_emulators_arm_is_described(polyscope: str) -> None:
     with stand(polyscope, HOST, run=True) as served:
@@ -351,6 +352,7 @@ def test_the_deadline_covers_everything_and_not_each_byte() -> None:
         read_arm_description(HOST, timeout=0.3, port=port)
 
 
+@pytest.mark.slow
 def test_a_late_description_lacks_its_limits() -> None:
     def once(client: socket.socket, done: threading.Event) -> None:
         client.sendall(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS))

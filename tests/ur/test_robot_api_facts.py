@@ -49,6 +49,7 @@ def test_a_failed_control_mode_does_not_hide_the_serial_number():
     assert facts.serial_number == "2026350123"
 
 
+@pytest.mark.slow
 def test_a_silent_control_mode_does_not_hide_the_serial_number():
     answers = {MODE: NO_ANSWER, INFORMATION: {"serialNumber": "2026350123"}}
 

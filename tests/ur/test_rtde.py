@@ -20,6 +20,8 @@ from tests.controllers import loopback
 from tests.patience import PATIENCE
 from tests.ur.fake_ports import listening, saying
 
+pytestmark = pytest.mark.slow
+
 FAKE = loopback(54)
 PORT = 30004
 SILENCE = 1.0

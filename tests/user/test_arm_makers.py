@@ -18,6 +18,7 @@ def test_the_arms_of_ur_are_known_by_their_series():
     assert not load_robot("planar3r").is_from_ur
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", [pytest.param("", marks=pytest.mark.soak), "left_"])
 def test_a_urdf_of_ur_is_known_by_its_joints(tmp_path, prefix):
     text = load_robot("ur5e").urdf

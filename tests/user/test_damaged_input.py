@@ -448,6 +448,7 @@ def test_a_damaged_file_is_read_or_refused(valid, folder, name, changes, cut) ->
     check_file(name, folder, damage(valid[name], changes, cut))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLIENTS)
 @SHORT
 @given(changes=CHANGES, cut=CUT)
@@ -455,6 +456,7 @@ def test_a_damaged_stream_is_read_or_lost(name, changes, cut) -> None:
     check_port(name, damage(SERVER_STREAMS[name], changes, cut))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command["do"])
 @SHORT
 @given(changes=CHANGES, cut=CUT)

@@ -29,8 +29,6 @@ from tests.sessions.trial import (
     shift_pose,
 )
 
-pytestmark = pytest.mark.quick
-
 HOME = pose_of(ROBOT.home)
 # Its period is four times as long, so that a second takes fewer steps.
 UR10 = load_robot("ur10")
@@ -113,14 +111,12 @@ def trace_of(kind, values, facts):
     return run(engage_motion(**facts), script, SECONDS, slider=lambda now: slider)
 
 
-@pytest.mark.slow
 @few_examples(2, soak=100)
 @given(values=numbers(4.0), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_jog_has_a_cause(values, facts):
     assert_followed(trace_of("jog", values, facts), "jog", values)
 
 
-@pytest.mark.slow
 @few_examples(2, soak=100)
 @given(offset=numbers(3.0), facts=facts_of_a_motion)
 def test_every_hindrance_of_joints_has_a_cause(offset, facts):
@@ -130,14 +126,12 @@ def test_every_hindrance_of_joints_has_a_cause(offset, facts):
     assert_followed(trace_of("joints", values, facts), "joints", values)
 
 
-@pytest.mark.slow
 @few_examples(2, soak=100)
 @given(values=numbers(1.5), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_twist_has_a_cause(values, facts):
     assert_followed(trace_of("twist", values, facts), "twist", values)
 
 
-@pytest.mark.slow
 @few_examples(2, soak=100)
 @given(offset=numbers(0.6, 3), facts=facts_of_a_motion)
 def test_every_hindrance_of_a_pose_has_a_cause(offset, facts):

@@ -95,6 +95,7 @@ def test_evo_reads_the_same_of_kitti(tmp_path: Path, motions) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [0, 9])
 def test_evo_reads_the_same_of_euroc(tmp_path: Path, motions, more: int) -> None:
     header = "#timestamp, " + ", ".join(

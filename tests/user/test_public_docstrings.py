@@ -77,6 +77,7 @@ def known_names(value: object) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_a_docstring_mentions_public_names_only(name):
     value = OBJECTS[name]

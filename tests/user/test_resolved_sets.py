@@ -78,6 +78,7 @@ def test_each_set_has_what_is_required(python, machine):
     assert [name for name, allowed in required.items() if versions[name] not in allowed] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", ["", *PROJECT["optional-dependencies"]])
 @every_environment
 @every_python

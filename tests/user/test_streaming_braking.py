@@ -16,8 +16,6 @@ from tests.backends.fake_link import VirtualClock
 from tests.backends.servo_bench import HOME, JOINT_RATIOS, Bench, minimum_jerk
 from tests.properties import few_examples, variants
 
-pytestmark = pytest.mark.quick
-
 PERIOD = 0.002
 FEEDFORWARD = pytest.mark.parametrize("feedforward", [False, True])
 
@@ -58,7 +56,6 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
     assert np.abs(bench.recorded("controller_target")[lag:] - PLAN[:-lag]).max() < 2e-3
 
 
-@pytest.mark.slow
 @few_examples(3, soak=120)
 @given(
     changes=st.dictionaries(
@@ -105,7 +102,6 @@ def test_commands_that_come_late_do_not_bend_the_path():
     assert np.abs(bench.recorded("controller_target")[-1] - PLAN[-1]).max() < 1e-6
 
 
-@pytest.mark.slow
 @FEEDFORWARD
 @few_examples(5, soak=600)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))

@@ -27,6 +27,7 @@ from tests.properties import few_examples
 pytestmark = pytest.mark.quick
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
@@ -57,6 +58,7 @@ def test_a_stop_ends_the_stream_in_the_error_of_its_name(changes, kind):
     assert all(sent.tick < 100 for sent in bench.link.sent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [{"safety_status_bits": 2049}, {"safety_mode": 21, "safety_status_bits": 2049}],
@@ -69,6 +71,7 @@ def test_newer_numbers_of_a_ready_arm_end_no_stream(changes):
     assert bench.link.sent[-1].tick >= 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("later", "kind"),
     [

@@ -27,8 +27,6 @@ from tests.backends.servo_bench import (
 )
 from tests.properties import few_examples, variants
 
-pytestmark = pytest.mark.quick
-
 # ---- missing states
 
 
@@ -170,7 +168,6 @@ def test_the_counts_are_those_of_the_current_motion():
 # ---- time
 
 
-@pytest.mark.slow
 @PERIODS
 def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     chance = random.Random(4)
@@ -184,7 +181,6 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     assert bench.loop.missed_states == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("drift", variants([5e-5, -5e-5], 5e-5))
 @pytest.mark.parametrize("slots", variants([3_000, 10_000, 100_000], 3_000))
 def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
@@ -233,7 +229,6 @@ def test_missed_deadlines_are_counted_and_the_plan_does_not_jump(period, slept, 
     assert np.array_equal(bench.recorded("q"), plan)
 
 
-@pytest.mark.slow
 @PERIODS
 @few_examples(5, soak=600)
 @given(st.floats(0.0, 0.09))

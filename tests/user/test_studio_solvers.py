@@ -67,6 +67,7 @@ def test_a_controllers_studio_has_no_second_solver():
         )
 
 
+@pytest.mark.slow
 def test_a_studio_begins_with_both_solvers(solver):
     studio = simbridge.studio(
         robot="ur10", solver=solver, second_solver="pseudoinverse", port=free_port()

@@ -132,6 +132,7 @@ def test_the_arm_without_faults_is_read(tmp_path) -> None:
     assert read_urdf(written(tmp_path, ARM)).n == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", TREE_FAULTS + VALUE_FAULTS, ids=lambda fault: fault.named)
 def test_each_fault_alone_is_one(tmp_path, fault) -> None:
     with pytest.raises(InputFileError) as caught:
@@ -140,6 +141,7 @@ def test_each_fault_alone_is_one(tmp_path, fault) -> None:
     assert fault.named in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_faults_of_tree_and_values_come_together(tmp_path, seed) -> None:
     faults = draw_faults(seed)

@@ -442,6 +442,7 @@ def test_library_of_functions_does_nothing(script: Any) -> None:
 # Library
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "value"),
     [

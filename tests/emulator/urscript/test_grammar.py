@@ -90,6 +90,7 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "output"), EXAMPLES.values(), ids=EXAMPLES)
 def test_a_construct_works(script: Any, source: str, output: list[Any]) -> None:
     program = script(source)
@@ -100,6 +101,7 @@ def test_a_construct_works(script: Any, source: str, output: list[Any]) -> None:
     assert [type(value) for value in program.output] == [type(value) for value in output]
 
 
+@pytest.mark.slow
 def test_every_construct_of_the_grammar_has_an_example() -> None:
     grammar = Path(parser.__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     lark = Lark(
@@ -129,6 +131,7 @@ def test_every_construct_of_the_grammar_has_an_example() -> None:
     ) - terminals == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "line", "column"),
     [

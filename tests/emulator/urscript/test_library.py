@@ -14,6 +14,8 @@ from simbridge.emulator.urscript.values import Pose
 from simbridge.errors import InvalidParameter
 from tests.emulator.calls import POSES, Thread, same
 
+pytestmark = pytest.mark.slow
+
 
 @given(a=POSES, b=POSES)
 def test_pose_trans_and_pose_inv_are_products_of_frames(call, a, b):

@@ -193,6 +193,7 @@ def test_the_nesting_of_loops_is_limited() -> None:
     assert "loops" in refusal(nested(MAX_LOOPS + 1)).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["[" * 3000 + "]" * 3000, "1" + "+1" * 3000, "-" * 3000 + "x", "f(" * 3000 + ")" * 3000]
 )
@@ -200,6 +201,7 @@ def test_the_nesting_of_expressions_is_limited(text: str) -> None:
     assert f"more than {MAX_EXPRESSION} deep" in refusal(f"x = {text}").reason
 
 
+@pytest.mark.slow
 def test_the_nesting_of_plain_parentheses_is_not_limited() -> None:
     assert only("x = " + "(" * 9999 + "1" + ")" * 9999).data == "assignment"
 

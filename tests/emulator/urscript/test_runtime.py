@@ -243,6 +243,7 @@ def test_threads_that_start_threads_cannot_block_the_tick(script: Any) -> None:
     assert program.interpreter.threads <= MAX_THREADS
 
 
+@pytest.mark.slow
 def test_a_long_program_without_loops_is_spread_over_ticks(script: Any) -> None:
     program = script("x = 0\n" + "x = x + 1\n" * 2000 + "say(x)", budget=1000)
 
@@ -382,6 +383,7 @@ def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
 # Faults
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
@@ -631,6 +633,7 @@ def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, st
     interpreter.stop()
 
 
+@pytest.mark.slow
 def test_whatever_nesting_the_parser_accepts_can_be_run(script: Any) -> None:
     blocks = "if f(0):\n" * 24 + "while f(0):\n" * 15
     expression = "f(" * 24 + "-x" + ")" * 24

@@ -29,6 +29,7 @@ def test_the_table_has_every_built_in_function():
     assert sorted(SIGNATURES) == sorted(METHODS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - RESULTS.keys()))
 def test_methods_take_the_tables_parameters(name):
     method = signature_of_method(METHODS[name])
@@ -42,6 +43,7 @@ def test_methods_take_the_tables_parameters(name):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS.keys() - RESULTS.keys()))
 def test_methods_have_the_manuals_defaults(name):
     """Lists are tuples in Python, and a pose has no literal."""

@@ -15,6 +15,8 @@ from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.alignment import align, rigid_fit
 from simbridge.robot import pose
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 
 # The recording's frame in base_link: turned by 2 rad or so.

@@ -19,6 +19,8 @@ from simbridge.evaluation.metrics.samples import PoseError
 from simbridge.robot import pose
 from tests.properties import few_examples, variants
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 Motion = Callable[[Array], Array]
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.path import contour_error
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 
 # A square of 0.2 m a side at 0.1 m/s.

@@ -24,6 +24,8 @@ from simbridge.evaluation.metrics import (
 from simbridge.evaluation.metrics.pose_errors import TrajectoryError, pose_error_summary
 from simbridge.robot import pose
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 RELATIONS = {
     "position_m": evo_metrics.PoseRelation.translation_part,

@@ -26,6 +26,8 @@ from simbridge.evaluation.metrics.tracking import (
 from simbridge.robot import pose
 from tests.evaluation.metrics.random_poses import random_poses, rotation_matrices, turned
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[Any]
 POSES = ["reference", "target", "solution", "setpoint", "attained", "predicted"]
 ERRORS = ["tracking_error", "sampling_error", "solver_error", "limiter_error", "plant_error"]

@@ -17,6 +17,8 @@ from simbridge.experiments.suite.tables import TITLES
 from tests.experiments.suite.conftest import SOLVERS, make_short_motions, read
 from tests.json_schema import faults
 
+pytestmark = pytest.mark.slow
+
 MOTIONS = ["loop", "held"]
 # A solver that drifts solves no pose, from however many postures it starts.
 LOOP_ALONE = ("--motion", "loop")

@@ -69,6 +69,7 @@ def errors_of(motion, joints):
     return np.array(distances), np.array(angles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "loop"), [("pink", loop_around_pink), ("mink", loop_around_mink)])
 def test_figures_equal_a_loop_around_the_library(name, loop):
     motions, _, _ = make_short_motions(ROBOT, seed=0)

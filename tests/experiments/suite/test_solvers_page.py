@@ -22,6 +22,8 @@ from tests.experiments.suite.made_up_results import (
 )
 from tests.report.pages import Page
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def results():

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from simbridge.ik.kernels import dense
 from tests.ik.machine import machine_code
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 decompose = machine_code(dense.decompose)

@@ -14,6 +14,8 @@ from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
 from tests.properties import few_examples
 
+pytestmark = pytest.mark.slow
+
 CLAMP = np.full(2, np.inf)
 
 

@@ -11,6 +11,8 @@ from simbridge.robot.kinematic_urdf import kinematic_urdf
 from simbridge.robot.kinematics import tool_path
 from tests.ik.rivals.panda import load_panda
 
+pytestmark = pytest.mark.slow
+
 DT = 0.002
 
 

@@ -337,6 +337,7 @@ def test_durations_need_no_unit(tmp_path, name: str, step: int) -> None:
     assert read.read_as.endswith("durations")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain_name", ["t", "timestamp", "stamp", "header.stamp"])
 @pytest.mark.parametrize(
     ("name", "kind"),

@@ -14,6 +14,7 @@ from tests.trajectory.tables.joint_tables import JOINTS, TIMES, read, write_tabl
 NUMBERS = range(1, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", ["t", "camera_stamp", None])
 @pytest.mark.parametrize(
     "names",

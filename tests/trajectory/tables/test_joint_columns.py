@@ -43,6 +43,7 @@ def test_joints_are_known_by_their_names(write, pattern):
     assert np.array_equal(read(path).joints, JOINTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -28,6 +28,7 @@ def names_of(pattern: str) -> list[str]:
 LAYOUTS = list(itertools.product((",", ";", "\t"), ("", "# ")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", variants(LAYOUTS, (",", ""), ("\t", "# ")))
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -53,6 +54,7 @@ def test_of_two_bodies_each_has_a_flag(write_table, first, second, layout) -> No
     assert np.array_equal(other.poses, ASIDE)
 
 
+@pytest.mark.slow
 def test_many_bodies_are_counted(write_table) -> None:
     names = [name for body in range(20) for name in names_of(f"object{body}_{{}}")]
     path = write_table(np.column_stack([TIMES, *[POSES] * 20]).tolist(), ",".join(["t", *names]))

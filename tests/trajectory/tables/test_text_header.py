@@ -66,6 +66,7 @@ def test_nameless_lines_are_no_headers(tmp_path, recognised, line):
     assert recognised == []
 
 
+@pytest.mark.slow
 def test_a_limited_number_of_comments_is_looked_at(tmp_path, recognised):
     remark = "# one two three four five six seven eight\n"
 
@@ -74,6 +75,7 @@ def test_a_limited_number_of_comments_is_looked_at(tmp_path, recognised):
     assert len(recognised) == MAX_COMMENTS
 
 
+@pytest.mark.slow
 def test_a_limited_number_of_words_is_looked_at(tmp_path, recognised):
     remark = "# " + "word " * 100 + "\n"
 

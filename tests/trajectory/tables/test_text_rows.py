@@ -141,6 +141,7 @@ def test_a_single_line_is_a_trajectory(write_text) -> None:
     assert len(read_trajectory(write_text(text(rows=TABLE[:1]))).times) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [" ", ",", ";"])
 @pytest.mark.parametrize(
     ("row", "column", "word", "field", "reason"),

@@ -47,6 +47,7 @@ def test_stated_units_read_back(write_table, order, clock, length, began) -> Non
     assert_same(read)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "began", [0, EPOCH // STEP * STEP], ids=["since its beginning", "since 1970"]
 )
