@@ -208,7 +208,7 @@ def without_pages(monkeypatch):
 
 @pytest.fixture
 def without_drawings(monkeypatch):
-    """The reports of runs have words and tables alone."""
+    """Most drawings are left out of the reports of runs (`leave_out_drawings`)."""
     leave_out_drawings(monkeypatch)
 
 

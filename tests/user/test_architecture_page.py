@@ -21,7 +21,7 @@ from simbridge.robot import load_robot
 from simbridge.text import millimetres
 from simbridge.trajectory import paper_size
 
-pytestmark = [pytest.mark.shares_setup, pytest.mark.quick]
+pytestmark = pytest.mark.shares_setup
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")

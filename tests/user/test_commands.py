@@ -641,10 +641,10 @@ def wait_for_samples(directory, count, deadline=PATIENCE):
     raise AssertionError(f"{directory} did not come to {count} samples")
 
 
-WHAT = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+CAUSES = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
-@pytest.mark.parametrize("number", WHAT)
+@pytest.mark.parametrize("number", CAUSES)
 def test_signals_in_the_motion_keep_the_run(cli, line, tmp_path, monkeypatch, short_pages, number):
     stream = PyBulletBackend.stream
 
@@ -661,13 +661,13 @@ def test_signals_in_the_motion_keep_the_run(cli, line, tmp_path, monkeypatch, sh
 
     assert (answer.status, answer.out) == (128 + number, "")
     assert answer.message == (
-        f"The run was {WHAT[number]}. The arm is at rest. What was recorded up to then is in out"
+        f"The run was {CAUSES[number]}. The arm is at rest. What was recorded up to then is in out"
     )
 
     log = read_log(tmp_path / "out" / "log.mcap")
     summary = summary_of(tmp_path / "out")
     assert log.complete
-    assert summary["outcome"] == summary["ended_by"]["cause"] == WHAT[number]
+    assert summary["outcome"] == summary["ended_by"]["cause"] == CAUSES[number]
     assert 31 <= summary["samples"] == len(log.stamp) < 51
     assert (tmp_path / "out" / "report.html").is_file()
     assert cli("export", "out", "--to", "tum").status == 0
@@ -675,7 +675,7 @@ def test_signals_in_the_motion_keep_the_run(cli, line, tmp_path, monkeypatch, sh
 
 # The test above in a process of its own, paced by the clock.
 @pytest.mark.soak
-@pytest.mark.parametrize("number", WHAT)
+@pytest.mark.parametrize("number", CAUSES)
 def test_signals_end_a_run_and_keep_it(cli, line, tmp_path, number):
     out = tmp_path / "out"
     # Slow enough to last for eight seconds.
@@ -689,20 +689,20 @@ def test_signals_end_a_run_and_keep_it(cli, line, tmp_path, number):
     assert going.returncode == 128 + number
     assert printed == ""
 
-    what = WHAT[number]
+    cause = CAUSES[number]
     # The first run of all also says that it compiles.
     *notes, sentence = errors.splitlines()
 
     assert (
         sentence
-        == f"The run was {what}. The arm is at rest. What was recorded up to then is in out"
+        == f"The run was {cause}. The arm is at rest. What was recorded up to then is in out"
     )
     assert all(note.startswith("Note: Compiling") for note in notes)
 
     log = read_log(out / "log.mcap")
     summary = summary_of(out)
     assert log.complete
-    assert summary["outcome"] == summary["ended_by"]["cause"] == what
+    assert summary["outcome"] == summary["ended_by"]["cause"] == cause
     assert 31 <= summary["samples"] == len(log.stamp) < 1001
     assert (out / "report.html").is_file()
     assert cli("export", out, "--to", "tum").status == 0

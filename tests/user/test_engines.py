@@ -169,15 +169,6 @@ def test_a_folder_of_that_name_is_no_engine(hide, monkeypatch, tmp_path):
     assert not is_installed("no_such_engine")
 
 
-def test_without_pybullet_a_run_is_offered_mujoco():
-    result = call_without_pybullet("run", "--help")
-
-    assert result.returncode == 0, result.stderr
-    assert "(default: mujoco)" in result.stdout
-
-
-# Its parts are shown by the test above and test_only_the_default_engine_is_said_to_replace_another.
-@pytest.mark.soak
 def test_a_run_without_pybullet_names_its_engine(line, tmp_path):
     out = tmp_path / "run"
 

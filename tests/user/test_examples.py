@@ -27,8 +27,8 @@ HEAVY = (
     "find_best_gains",
     "feedforward",
 )
-# The examples of README.md and docs/live.md, in test_documentation, drive a session likewise.
-LIKE_PAGES = ("live_twist",)
+# README.md and docs/live.md have such an example, and test_documentation runs it.
+SHOWN_ON_PAGES = ("live_twist",)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def small_paths(monkeypatch):
     "path",
     [
         pytest.param(
-            path, id=path.stem, marks=[pytest.mark.soak] * (path.stem in HEAVY + LIKE_PAGES)
+            path, id=path.stem, marks=[pytest.mark.soak] * (path.stem in HEAVY + SHOWN_ON_PAGES)
         )
         for path in SCRIPTS
     ],

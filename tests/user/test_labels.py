@@ -7,7 +7,7 @@ import json
 import pytest
 
 
-# In test_hostile_texts, too.
+# Where Chromium is installed, test_hostile_texts shows it, too.
 @pytest.mark.soak
 def test_a_label_is_shown_on_a_page_of_comparison(cli, line, line_run, tmp_path, without_pages):
     assert cli("run", line, "--label", "stiff [gripper]", "--out", tmp_path / "out").status == 0
@@ -17,7 +17,7 @@ def test_a_label_is_shown_on_a_page_of_comparison(cli, line, line_run, tmp_path,
 
 
 @pytest.mark.usefixtures("short_comparisons")
-def test_a_label_is_shown_everywhere(cli, line, line_run, tmp_path):
+def test_a_label_is_in_files_and_tables(cli, line, line_run, tmp_path):
     out = tmp_path / "out"
 
     assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0

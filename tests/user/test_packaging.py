@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 
 import simbridge
 
-pytestmark = [pytest.mark.quick, pytest.mark.shares_setup]
+pytestmark = pytest.mark.shares_setup
 
 CHECKOUT = Path(__file__).parents[2]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")

@@ -162,9 +162,7 @@ def test_a_run_in_local_moves_nothing(controller, tmp_path, without_pages):
     assert never_moved(controller, begin)
 
 
-# Only here: the later versions report Local, and the run waits for the script for five seconds.
-# test_where_remote_is_unknown_the_operator_is_asked of test_servo_client shows what is asked.
-@pytest.mark.soak
+# Only here: the later versions report Local.
 @pytest.mark.parametrize("running", ["10.7"], indirect=True)
 def test_a_run_in_a_silent_local_asks_for_remote(controller, tmp_path, without_pages):
     prepared = plan(controller, tmp_path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
@@ -33,6 +33,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.kinematics_source import with_kinematics
 from tests import ros_calibration as ros
 from tests.plain_kernels import plain_kernels
+from tests.properties import few_examples
 
 pytestmark = pytest.mark.shares_setup
 SOAK = pytest.mark.soak
@@ -83,7 +84,7 @@ def test_the_tool_agrees_with_ross_urdf(folder, name, table, eigen) -> None:
     assert difference(robot, ros.urdf_tools(rows, q), q)[0] > 5e-4
 
 
-@settings(max_examples=10)
+@few_examples(10)
 @given(st.sampled_from(["ur3e", "ur5", "ur20"]), st.integers(0, 2**32 - 1))
 def test_files_are_converted_to_rounding(folder, name, seed) -> None:
     # Six free numbers a joint, as a URDF allows: not only what ur_calibration writes.

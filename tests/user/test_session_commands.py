@@ -83,7 +83,7 @@ def test_a_sessions_plan_is_run(cli: Any, session: Path, tmp_path: Path) -> None
     assert (tmp_path / "replay" / "report.html").is_file()
 
 
-# test_another_solver_is_given_the_same_inputs of test_recorded_session.
+# test_another_solver_is_given_the_same_inputs of test_recorded_session shows the plan.
 @pytest.mark.soak
 def test_a_session_is_checked_with_another_solver(cli: Any, session: Path) -> None:
     assert cli("check", session, "--solver", "pseudoinverse").status == 0

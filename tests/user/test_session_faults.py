@@ -71,12 +71,16 @@ def fresh(monkeypatch):
     monkeypatch.setattr("tests.sessions.hostile_ik._steps", 0)
 
 
-# One of each: a number, the shape, a size, a kind of numbers, and none at all.
+# One of each: a number, the shape, a size, a kind of numbers, and no numbers at all.
 @pytest.mark.parametrize(
     "name",
     variants(
         ["nan", "infinite", "short", "huge", "imaginary", "text", "nothing", "many"],
-        *["nan", "short", "huge", "imaginary", "text"],
+        "nan",
+        "short",
+        "huge",
+        "imaginary",
+        "text",
     ),
 )
 def test_a_wrong_answer_names_the_solver(tmp_path, fresh, name):
@@ -192,6 +196,7 @@ def failed_session(tmp_path_factory):
 def test_a_fault_in_the_loops_process_ends_a_wait(failed_session):
     assert failed_session.waited < PATIENCE
     assert failed_session.stopped.error is failed_session.raised
+    assert failed_session.raised.name == "tests.sessions.hostile_ik:raises"
     assert failed_session.stopped.state == "idle"
 
 

@@ -50,7 +50,7 @@ def cases(names, soak=OTHER_SIZES):
     ]
 
 
-# planar3r like planar2r; where it is redundant, the tests below show.
+# The tests below move planar3r where it is redundant; make soak shows that its results repeat.
 @pytest.mark.parametrize(("arm", "name"), cases(SOLVERS, soak=(*OTHER_SIZES, "planar3r")))
 def test_results_are_finite_and_repeatable(arm, name):
     robot = load_robot(arm)

@@ -34,8 +34,9 @@ def test_help_shows_the_named_solvers_flags(cli, name):
         assert (f"--solver.{setting.replace('_', '-')} " in shown) == (setting in known)
 
 
-# The closed form runs in test_a_run_through_singular_poses_reports_them of test_closed_form.
-@pytest.mark.parametrize("name", variants(sorted(SOLVERS), "forward-dynamics", "constrained"))
+@pytest.mark.parametrize(
+    "name", variants(sorted(SOLVERS), "forward-dynamics", "constrained", "closed-form")
+)
 def test_every_solver_tracks_the_square(cli, name, small, tmp_path):
     answer = cli(
         "run", small["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json"

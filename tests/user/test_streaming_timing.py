@@ -181,7 +181,7 @@ def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     assert bench.loop.missed_states == 0
 
 
-@pytest.mark.parametrize("drift", variants([5e-5, -5e-5], 5e-5))
+@pytest.mark.parametrize("drift", [5e-5, -5e-5])
 @pytest.mark.parametrize("slots", variants([3_000, 10_000, 100_000], 3_000))
 def test_the_phase_stays_constant_although_the_clock_drifts(slots, drift):
     period = 0.002

@@ -191,9 +191,10 @@ def test_the_terminal_asks_about_a_real_arm(start):
     assert ["engage", True] in calls
 
 
-# SIGINT as that of a background job below; test_signals of tests/running has each signal.
+# A background job is sent SIGINT below.
 @pytest.mark.parametrize(
-    "signal_number", variants([signal.SIGINT, signal.SIGTERM, signal.SIGTSTP], signal.SIGTSTP)
+    "signal_number",
+    variants([signal.SIGINT, signal.SIGTERM, signal.SIGTSTP], signal.SIGTERM, signal.SIGTSTP),
 )
 def test_after_a_signal_the_terminal_is_as_before(start, signal_number):
     program = start("keyboard", answer=KITTY)
@@ -223,7 +224,7 @@ def test_a_background_job_ends_with_ctrl_c(start):
     assert program.console.modes == before
 
 
-# Of few columns in test_the_line_is_cut_where_the_terminal_ends; here of unknown size.
+# test_the_line_is_cut_where_the_terminal_ends shows a narrow one; here the size is unknown.
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [pytest.param(2, 12, marks=SOAK), pytest.param(1, 1, marks=SOAK), (0, 0)],
@@ -240,8 +241,6 @@ def test_a_small_terminal_does_not_break_it(start, rows, columns):
     assert ["engage"] in calls
 
 
-# What is reported test_a_failed_engagement_can_be_repeated of tests/teleop/test_drive.py shows.
-@SOAK
 def test_a_failed_engagement_is_a_note(start):
     program = start("keyboard", fails=True)
     program.console.wait_for(b"not engaged")
@@ -428,9 +427,9 @@ def test_one_ctrl_c_completes_it(tmp_path):
     assert summary["inputs"]["accepted"] > 0
 
 
-# The exit status in test_after_a_signal_the_terminal_is_as_before, of a session that only
-# remembers; how a signal ends a real one test_a_signal_that_ends_a_session_names_its_directory of
-# test_session_faults shows.
+# test_after_a_signal_the_terminal_is_as_before shows the exit status, of a session that only
+# remembers; test_a_signal_that_ends_a_session_names_its_directory of test_session_faults shows how
+# a signal ends a real one.
 @SOAK
 @pytest.mark.parametrize(
     ("number", "status", "cause"),

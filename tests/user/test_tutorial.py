@@ -19,7 +19,8 @@ BLOCKS = re.findall(
 )
 
 
-# What makes no further run: make soak follows the rest of the page, and checks for another arm.
+# What makes no further run. make soak also follows the rest of the page, and the commands with
+# another arm.
 LIGHT = ("export", "inspect", "check", "robots")
 
 

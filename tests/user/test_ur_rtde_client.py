@@ -33,7 +33,8 @@ SETUPS = {
     # Only for the calls that older versions do not have.
     "5.25": ("ur10e", loopback(23)),
 }
-# All other calls. A second of a CB3 controller is a quarter as many cycles.
+# All other calls, of a CB3 controller: a second of it is a quarter as many cycles. On an e-Series
+# controller test_controller_backend sends a motion through ur_rtde's servoJ.
 WHOLE = ["3.15", pytest.param("5.12", marks=pytest.mark.soak)]
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
 
@@ -421,7 +422,7 @@ def test_script_is_uploaded_again_after_servoc(seen):
 
 @pytest.fixture(params=[pytest.param("5.12", marks=pytest.mark.soak), "5.25"])
 def asks_for_contacts(request):
-    """Before 5.4 ur_rtde's script does not."""
+    """A session whose ur_rtde script asks for contacts: those before 5.4 do not."""
     return session_of(request)
 
 
