@@ -180,17 +180,17 @@ def both(request, setpoints, tmp_path_factory):
     ) as controller:
         send(setpoints, "ur_rtde", half)
         controller.wait_for("runtime_state", "STOPPED")
-        last = max(exchange.client for exchange in read_traffic(traffic))
+        last_client = max(exchange.client for exchange in read_traffic(traffic))
         send(setpoints, "rtde", half)
 
     exchanges = list(read_traffic(traffic))
     commands = {}
-    for link, own in (
-        ("ur_rtde", [exchange for exchange in exchanges if exchange.client <= last]),
-        ("rtde", [exchange for exchange in exchanges if exchange.client > last]),
+    for link, link_exchanges in (
+        ("ur_rtde", [exchange for exchange in exchanges if exchange.client <= last_client]),
+        ("rtde", [exchange for exchange in exchanges if exchange.client > last_client]),
     ):
-        commands[link] = decode(conversations_of(own).values(), half)
-        commands[link].cleared_first = is_cleared_first(own)
+        commands[link] = decode(conversations_of(link_exchanges).values(), half)
+        commands[link].cleared_first = is_cleared_first(link_exchanges)
     return half, commands
 
 

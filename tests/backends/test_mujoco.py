@@ -36,7 +36,6 @@ def tracked(engine, prepared, **options):
 
 
 @needs_pybullet
-@pytest.mark.slow
 def test_both_engines_agree_on_a_line(line):
     assert_engines_agree(line)
 

@@ -132,14 +132,12 @@ def free_motion_error(backend, model):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_the_square_is_tracked_to_a_millimetre(plan, states):
     assert plan.period == 0.008
     assert rms(plant_error(plan, states)) <= 1.0
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
     loaded = track(plan, unmodelled_payload=5.0)
 
@@ -149,7 +147,6 @@ def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
     known = track(plan, robot=UR10.with_payload(5.0))
 
@@ -157,7 +154,6 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 @pytest.mark.parametrize("mounting", variants(["ceiling", "wall"], "wall"))
 def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
     hanging = track(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
@@ -171,7 +167,6 @@ def test_arms_on_ceiling_and_wall_track_as_well(plan, states, mounting):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
     simulation = simulate(UR10)
     simulation._real = UR10.with_gravity([0.0, 0.0, 9.81])
@@ -195,7 +190,6 @@ def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
     repeated = track(plan)
 
@@ -421,7 +415,6 @@ def swing_joints(robot, speed=1.0):
     return robot.home + begin**2 * (3.0 - 2.0 * begin) * swing
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "payload", "residual"),
     [
@@ -452,7 +445,6 @@ def test_the_joints_trail_their_targets_by_half_a_millisecond(name, payload, res
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_the_targets_follow_the_servo_law(plan):
     law = ServojLaw(plan.period, 1000.0, 0.05)
 

@@ -69,9 +69,12 @@ class TurnedStudio:
         return self.workspace.view
 
     def settle(self):
-        """Let the arm go on until it rests at its goal."""
-        while not self.workspace.resting:
+        """Let the arm go on until it rests at its goal, at most 10 s."""
+        for _ in range(100):
+            if self.workspace.resting:
+                return
             self.workspace.advance(0.1)
+        pytest.fail(f"The arm does not rest: {self.workspace.view}")
 
     def go_by(self, *shift):
         """Send the arm to a goal that is shifted, m."""

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,6 +20,22 @@ from tests.identification.controller import Sender, recorded, wandering
 pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
+
+
+class Identified(NamedTuple):
+    """What `simbridge identify` did.
+
+    Attributes:
+        status: The exit status.
+        output: What it printed on standard output.
+        messages: What it printed on standard error.
+        plant: The file for the plant.
+    """
+
+    status: int
+    output: str
+    messages: str
+    plant: Path
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +78,14 @@ def identified(servoj, tmp_path_factory) -> tuple[Any, Path]:
 
 
 @pytest.fixture(scope="module")
-def of_moves(tmp_path_factory) -> tuple[int, str, str, Path]:
-    """What `simbridge identify` prints of moves without servoj: its exit status, output and
-    messages, and the file for the plant.
-    """
+def identified_moves(tmp_path_factory) -> Identified:
+    """What `simbridge identify` did with moves without servoj."""
     plant = tmp_path_factory.mktemp("moves") / "plant.toml"
     out = io.StringIO()
     err = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(["identify", str(RECORDING), "--robot", "ur3e", "--out", str(plant)])
-    return status, out.getvalue(), err.getvalue(), plant
+    return Identified(status, out.getvalue(), err.getvalue(), plant)
 
 
 def test_json_has_a_reason_for_every_null(identified):
@@ -111,8 +125,8 @@ def test_values_are_printed_to_their_deviation(cli, servoj, tmp_path):
         assert len(deviation.strip("0.")) == 1
 
 
-def test_the_result_is_a_dozen_lines(of_moves):
-    _, moves, _, _ = of_moves
+def test_the_result_is_a_dozen_lines(identified_moves):
+    moves = identified_moves.output
 
     assert len(moves.splitlines()) <= 12
     assert "-0.00" not in moves.replace("\u2212", "-")
@@ -139,13 +153,11 @@ def test_plant_toml_holds_values_and_their_source(identified, servoj):
     assert written["source"]["robot"] == "ur5e"
 
 
-def test_a_recording_without_servoj_makes_no_plant(of_moves):
-    status, _, printed_errors, plant = of_moves
-
-    assert status == 2
-    message = " ".join(printed_errors.split())
+def test_a_recording_without_servoj_makes_no_plant(identified_moves):
+    assert identified_moves.status == 2
+    message = " ".join(identified_moves.messages.split())
     assert "servoj's tuning was not identified: no command was held while the arm moved" in message
-    assert not plant.exists()
+    assert not identified_moves.plant.exists()
 
 
 @pytest.mark.parametrize(

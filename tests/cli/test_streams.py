@@ -176,7 +176,8 @@ def closed_pipe():
     os.close(writing)
 
 
-@pytest.mark.parametrize("command", [["robots"], ["--version"], ["robots", "--help"]])
+# The help of run exceeds the buffer of a stream: its pipe breaks while it is printed.
+@pytest.mark.parametrize("command", [["robots"], ["--version"], ["run", "--help"]])
 def test_a_reader_that_left_ends_the_command(command, closed_pipe):
     answer = subprocess.run(
         [sys.executable, "-m", "simbridge", *command],

@@ -23,7 +23,6 @@ def bench() -> Bench:
     return Bench().running()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "v"), [(2.0, 0.5), (1.0, 2.0), pytest.param(1.4, 1.05, marks=pytest.mark.soak)]
 )

@@ -194,7 +194,6 @@ def force_mode(
     )
 
 
-@pytest.mark.slow
 def test_force_mode_attains_its_force(bench):
     height = bench.table(0.02)
     start = bench.place.copy()
@@ -221,7 +220,6 @@ def test_force_mode_does_not_go_faster_than_its_limit(bench):
     assert speeds.max() == pytest.approx(0.01, rel=1e-2)
 
 
-@pytest.mark.slow
 def test_move_continues_along_free_axes(bench):
     height = bench.table(0.005)
     start = bench.place.copy()
@@ -288,7 +286,6 @@ def test_force_mode_ends_with_its_program(bench):
 # Freedrive
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", variants(["freedrive_mode()", "teach_mode()"], "freedrive_mode()"))
 def test_freedrive_moves_with_the_push(bench, mode):
     start = bench.place.copy()
@@ -418,7 +415,6 @@ def test_the_code_of_a_protective_stop_is_urs(bench, program, code):
     assert bench.codes == [code]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "call",
     variants(
@@ -468,7 +464,6 @@ def test_freedrive_waits_for_a_moving_thread(bench):
     assert "Another thread is already controlling the robot" in bench.texts("error")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "move", variants(["movel(p1, v=0.1)", "movej(get_inverse_kin(p1), v=0.1)"], "movel(p1, v=0.1)")
 )

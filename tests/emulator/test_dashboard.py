@@ -338,7 +338,7 @@ def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
     assert caught.value.protocol == "dashboard"
 
 
-@few_examples(40)
+@few_examples(40, soak=2000)
 @given(
     st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8)
 )

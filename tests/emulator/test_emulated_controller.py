@@ -220,7 +220,6 @@ def test_paused_move_resumes_to_its_goal(bench):
     assert path(bench) == pytest.approx(whole, abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"]
 )
@@ -285,7 +284,6 @@ def test_servoj_jump_causes_protective_stop(strict):
     assert bench.state.safety_status_bits & 1 << 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("gain", variants([2000.0, 100.0], 2000.0))
 def test_late_commands_of_limited_turn_are_followed(strict, gain):
     bench = strict

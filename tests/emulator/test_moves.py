@@ -205,7 +205,6 @@ def test_paused_blend_resumes(bench):
     assert places(bench)[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0, 1])
 def test_movec_follows_the_circle(bench, mode):
     bench.load(
@@ -231,7 +230,6 @@ def test_acceleration_limits_speed_on_a_circle(bench):
     assert places(bench)[-1] == pytest.approx([0, 0.1, 0], abs=1e-8)
 
 
-@pytest.mark.slow
 def test_movec_blends_into_a_line(bench):
     bench.load(
         "p0 = get_target_tcp_pose()",

@@ -572,7 +572,7 @@ _FRAMES = st.one_of(
 
 
 @pytest.mark.slow
-@few_examples(40)
+@few_examples(40, soak=2000)
 @given(st.lists(_FRAMES, max_size=8))
 def test_any_bytes_do_not_accumulate(chunks: list[bytes]) -> None:
     controller = FakeController("5.25")

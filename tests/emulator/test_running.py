@@ -203,7 +203,6 @@ def test_program_reaches_its_controller_on_loopback() -> None:
             time.sleep(0.01)
 
 
-@pytest.mark.slow
 def test_broken_process_ends_with_status_1() -> None:
     program = f"""
         import sys
@@ -233,7 +232,6 @@ def test_broken_process_ends_with_status_1() -> None:
     assert paragraph.startswith("The emulated controller stopped in tick 100")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not REALTIME, reason="this system grants no real-time priority")
 def test_priority_stays_when_ticks_begin_late() -> None:
     program = f"""

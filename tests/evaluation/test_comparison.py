@@ -143,12 +143,13 @@ def test_what_differs_comes_first(
 
 
 @pytest.mark.slow
-def test_another_speed_is_a_warning(line_run, half):
+def test_another_speed_is_a_warning(cli, line_run, half, tmp_path, short_comparisons):
     comparison = compare_runs([line_run, half])
 
     assert comparison.warnings == (
         "line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",
     )
+    assert cli("compare", line_run, half, "--out", tmp_path / "out").status == 0
 
 
 @pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "given only once")])
@@ -336,6 +337,16 @@ def test_drawings_name_their_units(exceeding):
 
     assert 'aria-label="Tracking error of every run over time, in mm and degrees. ' in page
     assert 'aria-label="Separation from the first run over time, in mm and degrees. ' in page
+
+
+# Drawings with rotation in test_drawings_name_their_units.
+@pytest.mark.soak
+def test_drawings_without_visible_rotation_name_only_mm(cli, line_run, same, tmp_path):
+    cli("compare", line_run, same, "--out", tmp_path)
+
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert 'aria-label="Tracking error of every run over time, in mm. ' in page
+    assert 'aria-label="Separation from the first run over time, in mm. ' in page
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
 from tests.experiments.pinocchio_following import follow
+from tests.properties import variants
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,6 @@ def test_the_arms_in_robots_use_the_papers_layout(name):
     assert (layout.scale, *layout.centre) == (size.scale, *size.centre)
 
 
-@pytest.mark.slow
 def test_an_upright_arm_begins_in_another_posture():
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
     robot = chosen.robot
@@ -105,7 +105,6 @@ def test_a_urdf_follows_the_papers_square():
     assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(layout.centre, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_a_tool_keeps_its_only_orientation(scara):
     robot = choose_arm(InterpolationParameters(robot=scara)).robot
     layout = choose_layout(robot)
@@ -117,7 +116,6 @@ def test_a_tool_keeps_its_only_orientation(scara):
     assert_corners_within_reach(robot, layout)
 
 
-@pytest.mark.slow
 def test_few_joints_get_a_controllable_task():
     chosen = choose_arm(InterpolationParameters(robot=ODD))
 
@@ -126,7 +124,6 @@ def test_few_joints_get_a_controllable_task():
     assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
 
 
-@pytest.mark.slow
 def test_a_task_beyond_the_joints_is_refused():
     asked = InterpolationParameters(robot="planar2r", task="pose", home=(0.3, 0.9))
 
@@ -134,7 +131,6 @@ def test_a_task_beyond_the_joints_is_refused():
         choose_layout(choose_arm(asked).robot)
 
 
-@pytest.mark.slow
 def test_only_controllable_tasks_are_advised():
     robot = replace(load_robot(ODD, home=[0.0] * 5), task="pose")
     home = tool_path(robot, robot.home[None])[0]
@@ -145,12 +141,10 @@ def test_only_controllable_tasks_are_advised():
     assert "Require less with --task position." in str(error)
 
 
-# The notes of such an arm in test_an_upright_arm_begins_in_another_posture, and the arm in
-# results.json in test_a_singular_home_is_reported.
-@pytest.mark.soak
-@pytest.mark.parametrize("name", ["interpolation", "tracking"])
+@pytest.mark.parametrize("name", variants(["interpolation", "tracking"], "interpolation"))
 def test_a_custom_arms_start_is_reported(cli, tmp_path, without_plots, name):
-    only = ("--solver", "forward-dynamics", *(("--kp", "50") if name == "tracking" else ()))
+    few = {"interpolation": ("--steps", "20"), "tracking": ("--kp", "50")}
+    only = ("--solver", "forward-dynamics", *few[name])
     answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
 
     assert answer.status == 0, answer.message
@@ -180,7 +174,6 @@ def test_an_arm_without_a_square_is_refused(cli, tmp_path):
     assert "cannot move its tool in all the directions that this needs" in refused.message
 
 
-@pytest.mark.slow
 def test_a_singular_home_is_reported(cli, tmp_path, without_plots):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")

@@ -104,7 +104,7 @@ def test_an_unexpected_figure_is_marked(cli, tmp_path, monkeypatch, without_plot
     assert [figure["holds"] for figure in json.loads(answer.out)["expected"]] == [False, True]
 
 
-# That the figures of 100,000 samples are the known ones, test_homogenization shows.
+# test_a_gives_the_known_means_variances_and_alpha compares the figures of 100,000 samples.
 @pytest.mark.parametrize(("samples", "compared"), [(299, False), (300, True)])
 def test_few_samples_are_not_compared(cli, tmp_path, monkeypatch, samples, compared, without_plots):
     monkeypatch.setattr(homogenization, "SAMPLES", 300)

@@ -67,7 +67,6 @@ def test_a_high_gain_needs_no_noise():
     assert exact.path_error < 1e-5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(OTHERS, "planar3r"))
 def test_any_solver_compares_with_the_sweep(name):
     robot = load_robot(name)

@@ -122,7 +122,6 @@ def calibrated_arm(robot: Robot, seed: int = 4) -> Robot:
     return calibrate(robot, replace(nominal, **changed))
 
 
-@pytest.mark.slow
 def test_kinematics_nominal_given_and_estimated():
     robot = arm("ur5e")
     _, q, _, _ = (part[::4] for part in moving())
@@ -165,7 +164,6 @@ CALIBRATIONS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "share"),
     [
@@ -209,7 +207,6 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
         )
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_a_short_motion_shows_no_tool():
     """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
@@ -317,7 +314,6 @@ def test_an_arm_with_the_same_links_is_named():
     assert "robot not named: the UR5e or UR7e fits best" in result["notes"]
 
 
-@pytest.mark.slow
 def test_foreign_currents_show_no_friction():
     time = moving()[0]
     rows = with_torques(arm("ur5e"), 1.5)
@@ -340,7 +336,6 @@ def test_foreign_currents_show_no_friction():
     assert "the recording is noise" in result["not_identified"]["friction"]
 
 
-@pytest.mark.slow
 def test_the_uncertainty_of_friction_covers_parts():
     """Real friction is not exactly these two terms."""
     whole = read_recording_samples(RECORDING)
@@ -394,7 +389,6 @@ def test_a_wrong_robot_is_named():
         assert "a UR5e fits to within 0 mm" in result["not_identified"][name]
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_a_real_ur3e_shows_no_servoj():
     """The declared payload of this recording is 1.07 kg."""
@@ -507,7 +501,6 @@ def test_noise_and_freedrive_have_nothing_to_show():
     assert "freedrive" in result["not_identified"]["joint_servo"]
 
 
-@pytest.mark.slow
 def test_positions_of_every_cycle_are_enough():
     """As in a run in simulation: a command in every cycle, on its edge."""
     samples = of_servoj(Sender(0.002, 0.0), duration=0.5)

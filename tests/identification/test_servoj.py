@@ -60,7 +60,6 @@ def timed(motion: TargetMotion, commands: np.ndarray, tuning: Tuning) -> tuple[C
     return find_calls(motion, commands, tuning, locate_setpoints(motion, tuning, commands)[0])
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 @pytest.mark.parametrize("name", variants(CASES, "CB3, split"))
 def test_tuning_timing_and_prediction_with_the_commands(name):
@@ -82,7 +81,6 @@ def test_tuning_timing_and_prediction_with_the_commands(name):
     assert restarts == 0
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 @pytest.mark.parametrize(
     "name",
@@ -128,7 +126,6 @@ def test_creeping_commands_are_not_held():
             fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_rounding_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("CB3, split")
@@ -142,7 +139,6 @@ def test_rounding_is_within_a_few_deviations():
     assert abs(tuning.lookahead - lookahead) < 5.0 * tuning.deviation[1] < 5e-4 * lookahead
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_prediction_begins_again_after_a_hole():
     motion, commands, _ = made("as the real UR5e")
@@ -157,7 +153,6 @@ def test_prediction_begins_again_after_a_hole():
     assert np.sqrt(np.mean(errors**2)) < 2e-5
 
 
-@pytest.mark.slow
 def test_one_joint_needs_a_held_command():
     random = np.random.default_rng(3)
     sender = Sender(0.008, 0.0)

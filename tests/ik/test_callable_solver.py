@@ -158,12 +158,11 @@ def own_module(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
         "own_solver_for_tests:whole",
-        # In a file in test_a_method_of_an_object_is_named_too.
+        # test_files_are_named_by_absolute_paths runs a function in a file.
         pytest.param("./own_solver_for_tests.py:whole", marks=pytest.mark.soak),
     ],
 )

@@ -107,7 +107,6 @@ def shoulder_singular(q, ahead):
     return out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(URS, "ur10", "ur30"))
 def test_every_branch_attains_the_target(name):
     robot = load_robot(name)
@@ -685,7 +684,6 @@ def ur_analytic_ik():
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "postures"),
     [

@@ -126,7 +126,6 @@ def test_strict_rows_always_hold(joint, motion):
         assert obeyed[:10].all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "count", "driven"),
     [
@@ -165,7 +164,6 @@ def test_strict_rows_win_over_a_contradicting_task(robot, count, driven):
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", [UR10, pytest.param(PLANAR3R, marks=SOAK)], ids=lambda r: r.name)
 @pytest.mark.parametrize("motion", [0.0, 0.01])
 def test_rows_without_freedom_hold_exactly(robot, motion):

@@ -146,7 +146,6 @@ ITERATION_CASES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "task"), ITERATION_CASES)
 @few_examples(2)
 @given(seed=st.integers(0, 2**32 - 1))
@@ -168,7 +167,6 @@ def test_alpha_is_that_of_the_paper():
     assert JacobianTranspose(UR10, alpha=0.5).parameters["alpha"] == 0.5
 
 
-@pytest.mark.slow
 def test_the_length_of_buss_and_kim_is_best():
     q = UR10.home
     target = tool_path(UR10, (q + 1e-5)[None])[0]
@@ -204,7 +202,6 @@ def test_the_transpose_lags_as_in_experiment_d(kp, rms):
     assert lag_of_the_square(kp) == pytest.approx(rms, rel=0.03)
 
 
-@pytest.mark.slow
 @few_examples(12, soak=500)
 @given(st.integers(0, 2**32 - 1), ARMS, st.sampled_from(sorted(SOLVERS)))
 def test_a_near_target_is_attained_or_reported(seed, robot, name):
@@ -232,7 +229,6 @@ def test_a_reliable_solver_finds_reachable_poses(name):
     assert sum(made(name).solve(target).converged for target in poses) >= 39
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "names", "options"),
     [
@@ -282,7 +278,6 @@ STRETCHING = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("robot", "name"), STRETCHING, ids=lambda it: getattr(it, "name", it))
 @few_examples(2)
 @given(far=st.floats(1.05, 10.0), bearing=st.floats(-3.1, 3.1))
@@ -309,7 +304,6 @@ def test_a_planar_arm_stretches_and_rests(name, robot, far, bearing):
     assert moving < 1e-3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pseudoinverse", "constrained", "damped-least-squares"])
 def test_without_clamps_the_arm_jitters(name):
     target = np.array([2.0 * PLANAR2R.arm_length, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -318,7 +312,6 @@ def test_without_clamps_the_arm_jitters(name):
     assert moving > 0.1
 
 
-@pytest.mark.slow
 @few_examples(2, soak=80)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
 def test_a_ur10_rests_out_of_reach(seed, name, far):
@@ -336,7 +329,6 @@ def test_a_ur10_rests_out_of_reach(seed, name, far):
     assert not solver.solve(target).converged
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("stiffness", variants([0.05, 0.5, 0.9], 0.9))
 @few_examples(3, soak=100)
 @given(st.integers(0, 2**32 - 1))
@@ -357,7 +349,6 @@ def test_joint_stiffness_costs_no_accuracy(stiffness, seed):
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
 
 
-@pytest.mark.slow
 def test_the_printed_bias_never_becomes_nan():
     plain = {"stiffness": (0.3,), "bias_term": "printed", "step_clamp": math.inf, "iterations": 2}
     solver = made("damped-least-squares", PLANAR3R, **plain)

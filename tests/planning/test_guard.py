@@ -254,7 +254,7 @@ commands = st.lists(
 
 
 @pytest.mark.slow
-@few_examples(12)
+@few_examples(25)
 @given(commands)
 def test_only_good_setpoints_come_out(sequence):
     guard = Guard(ROBOT, PERIOD, lookahead=0.03)

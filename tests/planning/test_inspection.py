@@ -68,7 +68,6 @@ def test_a_single_sample_has_no_rate(cli, tum, tmp_path, through):
     assert cli("inspect", file).status == 0
 
 
-@pytest.mark.slow
 def test_reach_is_shown(cli, tum, tmp_path, through):
     # 1.27 m is about as far as a UR10 gets with its tool down: of 0.8 to 1.7 m half and a bit is
     # within.
@@ -101,20 +100,25 @@ def test_the_table_fits_eighty_columns(cli, line, monkeypatch):
 
 @pytest.fixture(scope="module")
 def picture(tmp_path_factory, tum, through):
-    """Draws a line of ten samples that ends at a point (3,), m, as .svg; returns the drawing."""
+    """Draws a line of ten samples that ends at a point (3,), m, as .svg; returns the drawing.
+
+    `inspect` says on stdout where the picture is.
+    """
     directory = tmp_path_factory.mktemp("pictures")
 
     @functools.cache
     def draw(*end):
         points = np.linspace([0.7, 0.0, 0.3], end, 10)
         file = tum(directory / "line.tum", through(points, np.arange(10.0)))
-        assert main(["inspect", str(file), "--out", str(directory / "line.svg")]) == 0
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            assert main(["inspect", str(file), "--out", str(directory / "line.svg")]) == 0
+        assert f"Picture: {directory / 'line.svg'}" in out.getvalue()
         return (directory / "line.svg").read_text()
 
     return draw
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 @pytest.mark.parametrize(
     ("end", "title"), [((0.9, 0.0, 0.3), "from the side"), ((0.7, 0.2, 0.3), "from the front")]
@@ -123,7 +127,6 @@ def test_a_picture_shows_the_motions_plane(picture, end, title):
     assert f"<!-- {title} -->" in picture(*end)
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_a_picture_marks_what_is_out_of_reach(picture):
     assert ALARM not in picture(0.9, 0.0, 0.3)
@@ -141,7 +144,6 @@ def drawn(tmp_path_factory, line):
     return out.getvalue(), errors.getvalue(), picture
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_the_suffix_decides_the_format(drawn, picture):
     _, _, png = drawn
@@ -150,6 +152,7 @@ def test_the_suffix_decides_the_format(drawn, picture):
     assert picture(0.9, 0.0, 0.3).startswith("<?xml")
 
 
+# test_the_suffix_decides_the_format has the other formats.
 @pytest.mark.soak
 def test_a_picture_may_be_a_pdf(cli, line, tmp_path):
     answer = cli("inspect", line, "--out", tmp_path / "line.pdf")
@@ -159,7 +162,6 @@ def test_a_picture_may_be_a_pdf(cli, line, tmp_path):
     assert (tmp_path / "line.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.slow
 @pytest.mark.shares_setup
 def test_json_leaves_the_picture_to_stderr(drawn):
     out, errors, picture = drawn

@@ -32,7 +32,6 @@ def suggested(text: str) -> list[str]:
     return line.split()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("centre", "options"),
     [
@@ -51,14 +50,12 @@ def test_the_suggested_transform_works_when_pasted(cli, tum, tmp_path, centre, o
     assert cli("check", file, "--transform", *suggested(refused.err)).status == 0
 
 
-@pytest.mark.slow
 def test_an_upward_tool_is_placed(cli, tum, tmp_path) -> None:
     file = tum(tmp_path / "up.tum", circle((0.0, -4.0, 0.0), (0.0, 0.0, 0.0, 1.0)))
 
     assert cli("check", file, "--transform", *suggested(cli("check", file).err)).status == 0
 
 
-@pytest.mark.slow
 def test_inspect_suggests_the_same_transform(cli, tum, tmp_path) -> None:
     file = tum(tmp_path / "far.tum", circle((3.2, 1.1, 0.8)))
     values = suggested(cli("check", file).err)

@@ -20,8 +20,8 @@ from simbridge.trajectory import Trajectory
 
 pytestmark = pytest.mark.slow
 
-# Eight times the period of an e-Series controller, s, and twice as fast: where a plan begins does
-# not depend on them.
+# A long period, s, and twice the speed: where a plan begins in these tests does not depend on
+# them.
 QUICK = {"period": 0.016, "speed_scale": 2.0}
 
 
@@ -57,7 +57,6 @@ def test_homes_branch_is_kept(name):
     assert "start" not in auto.as_arrays()
 
 
-@pytest.mark.slow
 def test_another_branch_is_stored(elbow_down):
     with pytest.warns(UserWarning, match="The plan starts on another branch, that of --home "):
         plan = planned(elbow_down)
@@ -86,7 +85,6 @@ def test_check_and_settings_name_the_branch(elbow_down):
     assert start == StartRecord(facts["joints"], facts["reason"])
 
 
-@pytest.mark.slow
 def test_the_refusal_names_branch_and_flag(elbow_down):
     with pytest.raises(
         PlannedCollision,
@@ -148,7 +146,6 @@ def test_a_refused_turn_names_the_home_that_passes():
     assert plan.start is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("turns", "advice"),
     [
@@ -159,6 +156,7 @@ def test_a_refused_turn_names_the_home_that_passes():
 def test_turns_that_no_start_fits_say_so(turns, advice):
     robot = load_robot("ur5e")
     solver = ForwardDynamicsParameters().build(robot)
+    # Every 16 ms, the joint would travel 0.1 degrees less than the advice expected here.
     options = Options(start="auto", period=0.008, speed_scale=2.0)
 
     with pytest.raises(LimitExceeded) as caught:
@@ -179,7 +177,6 @@ def test_what_no_branch_reaches_is_refused_as_before():
     assert "--start" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_an_inevitable_floor_has_no_advice():
     with pytest.raises(PlannedCollision) as caught:
         planned(load_robot("ur10"), floor=0.45)

@@ -21,7 +21,7 @@ def test_negligible_rotation_is_not_drawn(measured):
     assert "rotation below" not in large
 
 
-def test_invisible_curves_are_in_the_legend(measured, without_drawings):
+def test_invisible_curves_are_in_the_legend(measured):
     run = measured(solution_offset=1e-9, plant_offset=0.5)
 
     with drawing_style():
@@ -31,7 +31,7 @@ def test_invisible_curves_are_in_the_legend(measured, without_drawings):
     assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= names
 
 
-def test_the_legend_names_a_drawn_worst_sample(measured, without_drawings):
+def test_the_legend_names_a_drawn_worst_sample(measured):
     with drawing_style():
         exact_entries, _ = errors_over_time(*measured())
         entries, _ = errors_over_time(*measured(plant_offset=1e-3))

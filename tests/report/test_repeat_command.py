@@ -137,7 +137,7 @@ def test_files_are_named_by_absolute_paths(
     assert again == settings.solver
 
 
-def test_the_command_repeats_a_script_servo_and_feedforward(
+def test_the_command_repeats_script_servo_and_feedforward(
     cli: Any, small: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
     monkeypatch.chdir(tmp_path)

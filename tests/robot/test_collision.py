@@ -302,7 +302,7 @@ def wandering(rng, start, samples, step):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", variants(ARMS, "ur10"))
-@few_examples(8)
+@few_examples(8, soak=300)
 @given(
     seed=st.integers(0, 2**32 - 1),
     step=st.sampled_from([0.1, 0.5, 1.5]),

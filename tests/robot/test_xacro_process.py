@@ -86,14 +86,12 @@ LARGE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(ENDLESS, "macros"))
 def test_what_never_ends_is_refused(name, arm, quick_limits):
     with pytest.raises(InputFileError, match=r"more than 1 s of CPU time|MiB of memory"):
         expand(arm, ENDLESS[name])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(LARGE, "a text", "a list"))
 def test_what_fills_memory_is_refused(name, arm, quick_limits):
     # Where the computer is slow, time ends first.
@@ -104,7 +102,6 @@ def test_what_fills_memory_is_refused(name, arm, quick_limits):
 
 
 # Six of them exceed the output, seven the computing time.
-@pytest.mark.slow
 @pytest.mark.parametrize("count", variants([6, 7], 6))
 def test_yaml_of_nested_anchors_is_refused(arm, quick_limits, count):
     arm.parent.mkdir(parents=True)

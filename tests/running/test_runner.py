@@ -32,7 +32,6 @@ def named_run(tmp_path_factory, write_short_page):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_solver_and_options_are_given_by_name(named_run):
     summary = named_run.summary
 
@@ -42,7 +41,6 @@ def test_solver_and_options_are_given_by_name(named_run):
 
 
 @pytest.mark.shares_setup
-@pytest.mark.slow
 def test_a_run_is_shown_in_one_line(named_run):
     shown = repr(named_run)
 

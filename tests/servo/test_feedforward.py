@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from simbridge.backends.streamed_motion import PlanReplay
@@ -56,7 +56,8 @@ def test_corners_are_smoothed_into_limits(speeds):
 
 @pytest.mark.slow
 @few_examples(2, soak=120)
-@given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
+@example(speeds=[1.0, -1.0, 0.5], begin=90)
+@given(speeds=st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), begin=st.integers(30, 500))
 def test_a_speed_slider_keeps_the_acceleration(speeds, begin):
     wanted, excess = smooth_motion(LAW, corners(speeds))
     # A plan in which some is left, as at corners of 6 rad/s, is refused.
@@ -88,7 +89,7 @@ def test_a_delay_of_the_targets_counts_as_lead():
 
 
 @pytest.mark.slow
-@few_examples(6)
+@few_examples(6, soak=400)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
 def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
     q = corners(speeds)

@@ -93,7 +93,7 @@ def test_a_steady_motion_lags_the_lookahead(law, speed):
     assert trail == pytest.approx(speed * law.lag, abs=1e-6)
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(
     laws,
     st.lists(angles, min_size=1, max_size=12),
@@ -122,7 +122,7 @@ def test_the_inverse_finds_the_commands_of_a_motion(law):
     )
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(laws, st.integers(1, 299), st.sampled_from([0.002, 0.008]))
 def test_commands_in_two_parts_make_the_same_motion(law, split, call):
     commands = smooth(300)
@@ -134,7 +134,7 @@ def test_commands_in_two_parts_make_the_same_motion(law, split, call):
     np.testing.assert_allclose(np.concatenate([first.q, second.q]), whole.q, rtol=0.0, atol=1e-12)
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(laws, st.sampled_from([0.002, 0.004, 0.01]), st.sampled_from([0.0, 0.0007, 0.001375]))
 def test_single_cycles_equal_the_whole(law, call, phase):
     commands = smooth(60)
@@ -219,7 +219,7 @@ def integrate_densely(commands, durations, law, cycles):
     return np.array(positions)
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(
     st.sampled_from([ServojLaw(0.002), ServojLaw(0.008, 100.0, 0.2), ServojLaw(0.008, 300.0, 0.1)]),
     call_durations,
@@ -235,7 +235,7 @@ def test_calls_may_differ_in_duration(law, durations, random):
     np.testing.assert_allclose(motion.q[:, 0], expected, rtol=0.0, atol=1e-9)
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(call_durations, st.randoms(use_true_random=False))
 def test_joints_take_calls_that_begin_inside_a_cycle(durations, random):
     law = ServojLaw(0.008, 100.0, 0.2)
@@ -375,7 +375,7 @@ stable_laws = st.builds(
 )
 
 
-@few_examples(8)
+@few_examples(8, soak=400)
 @given(
     stable_laws,
     st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 60)), min_size=1, max_size=20),

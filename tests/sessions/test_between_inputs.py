@@ -46,7 +46,6 @@ def overshoot(trace, seconds, every):
     return float((trace.tool[:, 1] - HOME[1]).max() - last)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("every", variants([0.016, 0.048, 0.096], 0.048))
 def test_with_continue_the_tool_keeps_its_speed_between_inputs(every):
     assert follow_line(every, 1.2).twist_speed[100:] == pytest.approx(SPEED, rel=0.03)
@@ -59,7 +58,6 @@ def test_with_zero_order_the_tool_stands_between_inputs():
     assert speed.max() > 2.0 * SPEED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("hold", ["continue", "zero-order"])
 @pytest.mark.parametrize("every", variants([0.001, 0.05, 1.0], 0.05))
 def test_jitter_keeps_the_acceleration_limit(hold, every):
@@ -77,7 +75,6 @@ def test_with_zero_order_the_setpoints_stay_within_the_poses_given():
     assert overshoot(trace, 1.0, 0.05) < 1e-4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("every", variants([0.016, 0.05, 0.1], 0.05))
 def test_continue_overshoots_by_one_input_period_at_most(every):
     # That is the target's overshoot; the setpoints add what the limiter needs to brake.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simbridge.robot import load_robot
@@ -280,8 +280,14 @@ speeds = st.tuples(*[st.floats(-0.4, 0.4)] * 3)
 silences = st.floats(0.52, 1.5)
 
 
-@pytest.mark.slow
 @few_examples(2, soak=160)
+@example(
+    offset=(0.04, -0.05, 0.03),
+    turn=(0.2, 0.0, -0.1),
+    speed=(0.3, 0.0, -0.2),
+    silence=0.9,
+    rate=50,
+)
 @given(offset=offsets, turn=turns, speed=speeds, silence=silences, rate=st.sampled_from((10, 50)))
 def test_after_any_stall_the_speed_stays_below_the_fraction(offset, turn, speed, silence, rate):
     # A source that comes back at random, and goes on with any velocity.

@@ -147,7 +147,6 @@ def check_limits(trace, law):
         assert np.abs(arm.qdd).max() <= robot.max_acceleration * ROUNDING
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", [UR10, ROBOT], ids=lambda robot: robot.name)
 @given(seeds)
 @few_examples(2, soak=100)
@@ -157,7 +156,6 @@ def test_no_stream_of_inputs_leads_past_a_limit(robot, seed):
     check_limits(trace, law)
 
 
-@pytest.mark.slow
 @given(seeds)
 @few_examples(2, soak=100)
 def test_missed_periods_keep_what_the_guard_allows(seed):

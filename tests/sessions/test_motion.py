@@ -354,7 +354,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES)
 def test_a_twist_moves_along_its_frames_own_x(frame):
     trace = run_script(repeat_input("twist", [0.1, 0, 0, 0, 0, 0], 0.0, 1.0, frame=frame), 1.0)
@@ -405,7 +404,6 @@ def test_a_jogs_steady_speed_is_what_was_asked():
     assert (np.abs(trace.velocity) <= np.abs(wanted) + 1e-9).all()
 
 
-@pytest.mark.slow
 def test_a_wrist_swing_stays_within_limits():
     # This twist once asked wrist_3 for 3.17 rad/s, until the controller stopped the arm.
     law = ServojLaw(0.002)
@@ -433,7 +431,6 @@ def test_the_slider_scales_a_twist():
     assert trace.steps[-1].causes[0].text == "speed_slider 0.30"
 
 
-@pytest.mark.slow
 def test_the_arm_holds_at_a_slider_of_zero():
     def slider(now):
         return 0.0 if 0.5 <= now < 1.2 else 1.0
@@ -451,7 +448,6 @@ def test_the_arm_holds_at_a_slider_of_zero():
     )
 
 
-@pytest.mark.slow
 def test_a_pose_is_followed_no_faster_than_the_slider_allows():
     script = repeat_input("pose", shift_pose(HOME, 0.0, 0.4, 0.0), 0.0, 1.5, 0.1)
     motion = engage_motion(UR10, max_jump=(1.0, 1.0))
@@ -462,20 +458,21 @@ def test_a_pose_is_followed_no_faster_than_the_slider_allows():
     assert trace.twist_speed[after].max() <= 0.1 * UR10.max_tool_speed
 
 
+@pytest.mark.parametrize("robot", [UR10, UR10E], ids=["UR10", "UR10e"])
 @pytest.mark.parametrize("tuning", [(2000.0, 0.03), (300.0, 0.1)])
-def test_an_arm_does_not_overshoot_its_range(tuning):
-    law = ServojLaw(UR10.period, *tuning)
-    motion = LiveMotion(ForwardDynamics(UR10), UR10.period, LiveOptions(), servo=ServoModel(law))
-    begin = UR10.home + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
+def test_an_arm_does_not_overshoot_its_range(robot, tuning):
+    law = ServojLaw(robot.period, *tuning)
+    motion = LiveMotion(ForwardDynamics(robot), robot.period, LiveOptions(), servo=ServoModel(law))
+    begin = robot.home + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
     motion.rest_at(begin)
     motion.order(Order.ENGAGE, engagement=1)
     fast = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 10.0])
     setpoints = [
-        motion.step(k * UR10.period, 1.0, Input("jog", fast, k + 1, 1)).setpoint
-        for k in range(round(1.2 / UR10.period))
+        motion.step(k * robot.period, 1.0, Input("jog", fast, k + 1, 1)).setpoint
+        for k in range(round(1.2 / robot.period))
     ]
     attained = law.follow(np.array(setpoints), previous=begin).q[:, 5]
-    end = UR10.position_max[5]
+    end = robot.position_max[5]
 
     assert end - 0.005 < attained[-1] <= attained.max() <= end
 

@@ -76,7 +76,6 @@ def rests_or_approaches(name, goal):
     return speed < REST or find_fastest(motion, 7.0, 7.3) < 0.1 * speed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", variants(ITERATIVE, *DIFFERENT))
 @given(st.integers(0, 2**32 - 1))
 # A thousand targets in all: before, one of them in a thousand chattered.
@@ -85,7 +84,6 @@ def test_an_old_target_moves_nothing_unless_approached(name, seed):
     assert rests_or_approaches(name, draw_target(np.random.default_rng(seed)))
 
 
-@pytest.mark.slow
 def test_a_slow_approach_may_go_on():
     # The Jacobian transpose halves what is left of this target, in reach, each 0.35 s: 0.1 mm after
     # five seconds.
@@ -126,7 +124,6 @@ def test_a_target_that_moves_again_is_followed():
     assert not trace.cause_names(-1)
 
 
-@pytest.mark.slow
 def test_a_far_target_is_followed_to_its_end():
     # It is under way for longer than targets have time to settle.
     goal = shift_pose(HOME, 0.0, -0.4, 0.2)

@@ -153,7 +153,6 @@ def ros1_record(data: bytes, **fields: bytes) -> bytes:
     return struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
 
 
-@pytest.mark.slow
 def test_a_ros_1_chunk_cannot_fill_memory(tmp_path) -> None:
     # More than 50 times its size and 16 MiB; bz2 takes a second for all of them.
     zeros = ZEROS[: 24 << 20]

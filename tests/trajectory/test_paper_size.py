@@ -73,7 +73,6 @@ def test_small_changes_keep_the_paths(name):
 TESTED = (("ur3e", "square_corners"), ("ur30", "step"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scenario"),
     [

@@ -276,7 +276,7 @@ _KEYWORDS = [
 _WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
 
 
-@few_examples(40)
+@few_examples(40, soak=2000)
 @given(st.lists(_WORDS, max_size=40))
 def test_any_words_compile_or_are_refused(words: list[str]) -> None:
     try:

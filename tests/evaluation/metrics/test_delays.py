@@ -121,7 +121,6 @@ def test_a_sampled_motion_gives_the_delay(motion: Motion, period: float) -> None
         )
 
 
-@pytest.mark.slow
 @few_examples(10, soak=400)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
 def test_the_clocks_origin_does_not_matter(known: float, motion: Motion, start: float) -> None:

@@ -261,7 +261,6 @@ def test_solvers_with_a_jacobian_may_have_both(cli, short_suite, tmp_path):
     assert names == expected
 
 
-@pytest.mark.slow
 def test_a_scenario_is_one_more_motion(compare):
     flags = ("--scenario", "step", "--motion", "step")
 

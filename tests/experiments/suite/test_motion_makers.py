@@ -168,11 +168,13 @@ def test_tremor_is_not_in_the_reference_of_a_hand():
 def test_the_same_seed_makes_the_same_motions():
     first, first_poses, _ = motions_of("planar3r")
     stage = set_stage(PLANAR)
-    # Nothing else is random.
+    # The other motions take no seed.
     again = make_streams(stage, seed=0, notes=[])
     poses_again = make_pose_sets(PLANAR, seed=0, notes=[])
     other = make_streams(stage, seed=1, notes=[])
 
+    assert {"dropouts", "noise"} <= {motion.name for motion in again} < first.keys()
+    assert [poses.name for poses in poses_again] == list(first_poses)
     for motion in again:
         np.testing.assert_array_equal(motion.targets, first[motion.name].targets)
     for poses in poses_again:
@@ -180,6 +182,22 @@ def test_the_same_seed_makes_the_same_motions():
         np.testing.assert_array_equal(poses.starts, first_poses[poses.name].starts)
     noise = next(motion for motion in other if motion.name == "noise")
     assert not np.array_equal(noise.targets, first["noise"].targets)
+
+
+# Those that take a seed, in test_the_same_seed_makes_the_same_motions.
+@pytest.mark.soak
+def test_every_motion_is_the_same_once_more():
+    first, first_poses, first_notes = motions_of("planar3r")
+    again, poses_again, notes = make_motions(PLANAR, seed=0)
+
+    assert notes == first_notes
+    assert [motion.name for motion in again] == list(first)
+    assert [poses.name for poses in poses_again] == list(first_poses)
+    for motion in again:
+        np.testing.assert_array_equal(motion.targets, first[motion.name].targets)
+    for poses in poses_again:
+        np.testing.assert_array_equal(poses.targets, first_poses[poses.name].targets)
+        np.testing.assert_array_equal(poses.starts, first_poses[poses.name].starts)
 
 
 def test_poses_out_of_reach_are_just_out_of_reach():
