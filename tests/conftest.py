@@ -215,7 +215,7 @@ def without_drawings(monkeypatch):
 @pytest.fixture(scope="session")
 def write_short_page():
     """Writes a report.html of one word, in place of `write_report`."""
-    return lambda run, *_, **__: run.directory.write_report("page")
+    return lambda evaluation, *_, **__: evaluation.directory.write_report("page")
 
 
 @pytest.fixture

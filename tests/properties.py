@@ -12,8 +12,8 @@ Test = TypeVar("Test", bound=Callable[..., object])
 
 
 def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
-    """Decorates a test: so many examples; in the profile `soak` (tests/conftest.py) `soak`, or
-    twenty times as many.
+    """Decorates a test: `count` examples; in the profile `soak` (tests/conftest.py) as many as
+    `soak` says, by default twenty times `count`.
     """
     # 50 in every other profile.
     share = settings().max_examples / 50

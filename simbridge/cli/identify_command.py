@@ -39,11 +39,11 @@ class FigureRow(NamedTuple):
 
     quantity: str
     value: str
-    """Rounded to the first digit of the deviation."""
+    """Empty in a row of several values: these are in `unit`."""
     deviation: str
     """One standard deviation."""
     unit: str
-    """The unit, with remarks."""
+    """The unit, with remarks; or several values with theirs."""
     is_detail: bool = False
     """Whether only `--verbose` shows the row."""
 
@@ -170,7 +170,10 @@ def _rows(identification: Identification) -> list[FigureRow]:
 
 
 def _servoj_rows(identification: Identification) -> list[FigureRow]:
-    """Return the tuning of servoj, when its calls come, and what the law leaves."""
+    """Return the tuning of servoj; as details, when its calls come, and the setpoint residual.
+
+    When they come is known only with the commands.
+    """
     servoj = identification["servoj"]
     if servoj is None:
         return []

@@ -85,6 +85,7 @@ def test_scaled_setpoints_lie_on_the_plan_at_their_position(rates):
 @given(st.floats(1e-3, 1.0))
 @few_examples(15)
 def test_a_scaled_plan_ends_with_its_last_setpoint(rate):
+    # At the lowest rate the 39 periods of the plan take 39,000 steps.
     setpoints, positions = replay_plan(PLAN, [rate] * 50_000)
 
     assert np.array_equal(setpoints[-1], PLAN[-1])

@@ -13,7 +13,7 @@ from tests.stepped_sessions import stepped
 
 @pytest.fixture(scope="session")
 def hand(tmp_path_factory, write_short_page):
-    """The directory of a live session with one input, and a page of one word."""
+    """The directory of a live session with one input, for lists of runs; its page is one word."""
     out = tmp_path_factory.mktemp("session") / "hand"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_ending, "write_report", write_short_page)
@@ -41,6 +41,7 @@ def here(tmp_path, monkeypatch, line_run, hand):
         "many/02": line_run,
         "hand": hand,
     }
+    # A run began when its settings were written.
     for number, (name, source) in enumerate(sources.items()):
         shutil.copytree(source, runs / name)
         os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))

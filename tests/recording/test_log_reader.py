@@ -405,13 +405,14 @@ def test_a_decompression_bomb_is_refused(finished, tmp_path, monkeypatch, conten
     pieces = {
         "zeros": struct.pack("<BQ", 0x90, 1 << 16) + bytes(1 << 16),
         "samples": samples_in_a_chunk(source),
-        # Among other messages than ours each is an object.
+        # A chunk with messages of other programs is read message by message: each is an object.
         "messages": struct.pack("<BQHIQQ", 5, 22, 9, 0, 0, 0),
     }
     piece = pieces[content]
     chunk = compressed_chunk(piece * ((1 << 19) // len(piece)))
     intact = source.read_bytes()[: chunks_of(source)[-1].chunk_start_offset]
     path = tmp_path / "bomb.mcap"
+    # 32 MiB in all: more than the test may take, should they be decompressed before the refusal.
     path.write_bytes(intact + 64 * chunk)
     monkeypatch.setattr(compressed, "expansion", lambda size: 1 << 20)
 

@@ -29,7 +29,6 @@ from tests.sessions.trial import (
     shift_pose,
 )
 
-HOME = pose_of(ROBOT.home)
 # Its period is four times as long, so that a second takes fewer steps.
 UR10 = load_robot("ur10")
 UR10_HOME = pose_of(UR10.home, UR10)
@@ -151,6 +150,7 @@ def test_a_jog_into_the_end_of_a_range_is_named(jog):
     joint, speed = jog
     start = ROBOT.home.copy()
     limits = ROBOT.position_max if speed > 0.0 else ROBOT.position_min
+    # The slowest jog takes 0.6 s for them.
     start[joint] = limits[joint] - np.sign(speed) * 0.03
     velocity = np.zeros(6)
     velocity[joint] = speed
@@ -162,7 +162,7 @@ def test_a_jog_into_the_end_of_a_range_is_named(jog):
     # The start is no hindrance.
     held[: math.ceil(abs(speed) / motion_limits().acceleration / trace.period) + 1] = False
 
-    # Held by itself where the joint is in the arm's way; but never without a cause.
+    # Without a floor the only obstacle is the arm itself. Whatever holds the joint is named.
     for k in np.flatnonzero(held).tolist():
         assert trace.steps[k].causes
     kinds = {cause.kind for cause in trace.steps[-1].causes}

@@ -38,10 +38,9 @@ RIGHT_MARGIN = 18
 def pages(line_run, small, run_without_page, tmp_path_factory):
     """Files of pages, by name.
 
-    "report" and "compare" are those of a short run, as the commands write them; "timed" is of a run
+    "report" and "compare" are those of a short run, as the commands write them. "timed" is of a run
     that a controller timed and that missed its tolerance, and has no other drawing than that of the
-    loop; "replay" is of a longer run, whose motion
-    even a slow machine shows in many frames.
+    loop. "replay" is of a longer run, whose motion even a slow machine shows in many frames.
     """
     directory = tmp_path_factory.mktemp("pages")
     run = shutil.copytree(line_run, directory / "run")

@@ -256,7 +256,7 @@ SHORT_PAGE = """
 import sys
 from simbridge.__main__ import main
 from simbridge.running import run_ending
-run_ending.write_report = lambda run, *_: run.directory.write_report("page")
+run_ending.write_report = lambda evaluation, *_: evaluation.directory.write_report("page")
 sys.exit(main())
 """
 
