@@ -71,6 +71,16 @@ class Bench:
         self.controller.program.compilation.join()
         self.q = [self.state.target_q]
 
+    def start_secondary(self) -> None:
+        """Start a secondary program that was sent, and wait until it is compiled.
+
+        One that is compiled at once may have ended.
+        """
+        self.tick()
+        program = self.controller._secondary._program
+        if program is not None:
+            program.compilation.join()
+
     def finish(self, most: float = 60.0) -> None:
         """Tick until the program has ended."""
         for _ in range(round(most / DT)):

@@ -436,8 +436,7 @@ def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, ca
     bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.05, 0, 0, 0, 0]), v=0.2)")
     bench.tick(0.2)
     bench.controller.load_script(f"sec s():\n  {call}\nend\n")
-    bench.tick()
-    bench.controller._secondary._program.compilation.join()
+    bench.start_secondary()
     bench.finish()
 
     assert "A secondary program must not move the arm" in bench.texts("error")

@@ -310,9 +310,7 @@ def test_program_with_missing_function_is_refused(bench: Bench, lines: str) -> N
 
 def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
     bench.send("sec s():\n  x = 1 / 0\nend")
-    bench.tick()
-    bench.controller._secondary._program.compilation.join()
-    bench.tick()
+    bench.tick(0.006)
 
     (content,) = bench.messages(RUNTIME_EXCEPTION)
 

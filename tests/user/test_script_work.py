@@ -53,8 +53,7 @@ def test_a_secondary_program_may_search_joints_too(bench):
     bench.controller.load_script(
         f"sec s():\n  set_flag(0, get_inverse_kin_has_solution({FAR}))\n  set_flag(1, True)\nend\n"
     )
-    bench.tick()
-    bench.controller._secondary._program.compilation.join()
+    bench.start_secondary()
     bench.tick(0.5)
 
     assert bench.state.flags[:2] == [False, True]
