@@ -27,6 +27,7 @@ from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.chromium import chromium
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 from tests.plain_kernels import plain_kernels
+from tests.program import Answer
 from tests.report.pages import leave_out_drawings
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
 from tests.terminals import terminal  # noqa: F401 (fixture)
@@ -168,17 +169,6 @@ def _kind_of_controller(item):
     if "[e-Series" in item.name:
         return KINDS.index("e_series")
     return next((number for number, kind in enumerate(KINDS) if kind in item.fixturenames), 0)
-
-
-class Answer:
-    """The result of a command: its exit status, and what it printed to stdout and stderr."""
-
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status = status
-        self.out = out
-        self.err = err
-        # As one line, for lines are broken anywhere.
-        self.message = " ".join(err.split())
 
 
 def pytest_xdist_auto_num_workers(config):

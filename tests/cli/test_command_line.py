@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shutil
 import subprocess
 
 import pytest
 
-from simbridge.cli.command_line import main
+from tests.program import answer_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
@@ -31,11 +29,11 @@ tab simbridge run --solver.k
 def home_and_script(tmp_path_factory):
     """An empty home, and the script for bash that was printed in it."""
     home = tmp_path_factory.mktemp("home")
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
-        assert main(["completion", "bash"]) == 0
-    return home, printed.getvalue()
+        answer = answer_to("completion", "bash")
+    assert answer.status == 0
+    return home, answer.out
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

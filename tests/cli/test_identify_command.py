@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from simbridge.cli.command_line import main
 from tests.identification.controller import Sender, recorded, wandering
+from tests.program import Answer, answer_to
 
 pytestmark = [pytest.mark.slow, pytest.mark.shares_setup]
 
 RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
-
-
-class Identified(NamedTuple):
-    """What `simbridge identify` did.
-
-    Attributes:
-        status: The exit status.
-        output: What it printed on standard output.
-        messages: What it printed on standard error.
-        plant: The file for the plant.
-    """
-
-    status: int
-    output: str
-    messages: str
-    plant: Path
 
 
 @pytest.fixture(scope="module")
@@ -71,21 +53,16 @@ def identified(servoj, tmp_path_factory) -> tuple[Any, Path]:
     recording, commands = servoj
     plant = tmp_path_factory.mktemp("plant") / "plant.toml"
     flags = ["--commands", str(commands), "--robot", "ur5e", "--json", "--out", str(plant)]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        assert main(["identify", str(recording), *flags]) == 0
-    return json.loads(printed.getvalue()), plant
+    answer = answer_to("identify", recording, *flags)
+    assert answer.status == 0
+    return json.loads(answer.out), plant
 
 
 @pytest.fixture(scope="module")
-def identified_moves(tmp_path_factory) -> Identified:
-    """What `simbridge identify` did with moves without servoj."""
+def identified_moves(tmp_path_factory) -> tuple[Answer, Path]:
+    """The answer of `simbridge identify` for moves without servoj, and the file for the plant."""
     plant = tmp_path_factory.mktemp("moves") / "plant.toml"
-    out = io.StringIO()
-    err = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(["identify", str(RECORDING), "--robot", "ur3e", "--out", str(plant)])
-    return Identified(status, out.getvalue(), err.getvalue(), plant)
+    return answer_to("identify", RECORDING, "--robot", "ur3e", "--out", plant), plant
 
 
 def test_json_has_a_reason_for_every_null(identified):
@@ -126,7 +103,8 @@ def test_values_are_printed_to_their_deviation(cli, servoj, tmp_path):
 
 
 def test_the_result_is_a_dozen_lines(identified_moves):
-    moves = identified_moves.output
+    answer, _ = identified_moves
+    moves = answer.out
 
     assert len(moves.splitlines()) <= 12
     assert "-0.00" not in moves.replace("\u2212", "-")
@@ -154,10 +132,12 @@ def test_plant_toml_holds_values_and_their_source(identified, servoj):
 
 
 def test_a_recording_without_servoj_makes_no_plant(identified_moves):
-    assert identified_moves.status == 2
-    message = " ".join(identified_moves.messages.split())
-    assert "servoj's tuning was not identified: no command was held while the arm moved" in message
-    assert not identified_moves.plant.exists()
+    answer, plant = identified_moves
+
+    assert answer.status == 2
+    reason = "servoj's tuning was not identified: no command was held while the arm moved"
+    assert reason in answer.message
+    assert not plant.exists()
 
 
 @pytest.mark.parametrize(

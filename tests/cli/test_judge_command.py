@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.text import milliradians
+from tests.program import answer_to
 from tests.properties import variants
 
 pytestmark = pytest.mark.slow
@@ -29,34 +27,24 @@ def headless(tmp_path):
     return path
 
 
-def printed_by(*arguments):
-    """The exit status of `simbridge judge`, and what it prints."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        status = main(["judge", *map(str, arguments)])
-    return status, printed.getvalue()
-
-
 @pytest.fixture(scope="module")
 def brief():
-    """The exit status and the output for the recording."""
-    return printed_by(RECORDING)
+    """The answer for the recording."""
+    return answer_to("judge", RECORDING)
 
 
 @pytest.fixture(scope="module")
 def in_json(tmp_path_factory):
     """A missing file, and the exit status and the JSON for the recording and this file."""
     missing = tmp_path_factory.mktemp("logs") / "missing.csv"
-    status, printed = printed_by(RECORDING, missing, "--json")
-    return missing, status, json.loads(printed)
+    answer = answer_to("judge", RECORDING, missing, "--json")
+    return missing, answer.status, json.loads(answer.out)
 
 
 @pytest.mark.shares_setup
 def test_the_first_line_names_the_log(brief):
-    status, printed = brief
-
-    assert status == 0
-    assert printed.startswith(f"{RECORDING}: A UR3e ")
+    assert brief.status == 0
+    assert brief.out.startswith(f"{RECORDING}: A UR3e ")
 
 
 def test_a_log_that_fails_does_not_keep_the_others_back(cli, tmp_path):
@@ -152,7 +140,7 @@ def test_a_directory_without_a_run_is_refused(cli, tmp_path):
 
 @pytest.mark.shares_setup
 def test_verbose_shows_every_motion_with_its_evidence(cli, brief):
-    brief_lines = brief[1].splitlines()
+    brief_lines = brief.out.splitlines()
 
     verbose = cli("judge", RECORDING, "--verbose").out
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 import shutil
@@ -14,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import SOLVER_ERROR, TRACKING_ERROR
@@ -23,6 +20,7 @@ from simbridge.report.compare_columns import motion_columns
 from simbridge.report.compare_headline import comparison_headline
 from simbridge.text import millimetres
 from simbridge.ur.tables import EMULATOR_SERIAL_NUMBER
+from tests.program import answer_to
 from tests.properties import variants
 from tests.report.pages import plain_spaces
 
@@ -48,11 +46,11 @@ def exceeding(
     run = shutil.copytree(slower, directory / "slower")
     replace_text(run / "settings.toml", "max_acceleration = 20.0", "max_acceleration = 0.01")
     out = directory / "out"
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
-        assert main(["compare", str(line_run), str(run), "--out", str(out)]) == 0
-    return run, printed.getvalue(), (out / "compare.html").read_text(encoding="utf-8")
+        answer = answer_to("compare", line_run, run, "--out", out)
+    assert answer.status == 0
+    return run, answer.out, (out / "compare.html").read_text(encoding="utf-8")
 
 
 def test_a_copy_has_no_separation(line_run, same):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import json
 
 import numpy as np
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.planning.inspection import inspect
 from simbridge.report.palette import ALARM
 from simbridge.trajectory import Trajectory, square, write_bag
+from tests.program import answer_to
 
 pytestmark = pytest.mark.slow
 
@@ -110,10 +108,9 @@ def picture(tmp_path_factory, tum, through):
     def draw(*end):
         points = np.linspace([0.7, 0.0, 0.3], end, 10)
         file = tum(directory / "line.tum", through(points, np.arange(10.0)))
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            assert main(["inspect", str(file), "--out", str(directory / "line.svg")]) == 0
-        assert f"Picture: {directory / 'line.svg'}" in out.getvalue()
+        answer = answer_to("inspect", file, "--out", directory / "line.svg")
+        assert answer.status == 0
+        assert f"Picture: {directory / 'line.svg'}" in answer.out
         return (directory / "line.svg").read_text()
 
     return draw
@@ -137,11 +134,9 @@ def test_a_picture_marks_what_is_out_of_reach(picture):
 def drawn(tmp_path_factory, line):
     """What `inspect --json` prints to stdout and stderr, and the picture that it draws, a .png."""
     picture = tmp_path_factory.mktemp("drawn") / "line.png"
-    out = io.StringIO()
-    errors = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
-        assert main(["inspect", str(line), "--json", "--out", str(picture)]) == 0
-    return out.getvalue(), errors.getvalue(), picture
+    answer = answer_to("inspect", line, "--json", "--out", picture)
+    assert answer.status == 0
+    return answer.out, answer.err, picture
 
 
 @pytest.mark.shares_setup

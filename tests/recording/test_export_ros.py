@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,10 @@ import pytest
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.cli.command_line import main
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory.files import read_bag
+from tests.program import answer_to
 
 pytestmark = pytest.mark.shares_setup
 
@@ -52,10 +50,9 @@ class Export:
 
 def export(run, kind):
     """Export a run; return the path that the program prints."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        assert main(["export", str(run), "--to", kind]) == 0
-    return Path(out.getvalue().strip())
+    answer = answer_to("export", run, "--to", kind)
+    assert answer.status == 0
+    return Path(answer.out.strip())
 
 
 @pytest.fixture(scope="module", params=["bag", "mcap"])

@@ -8,7 +8,7 @@ import io
 import json
 import re
 import shutil
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
 from tests.backends.trial import write_line
 from tests.controllers import REALTIME_FLAGS, realtime_options
+from tests.program import answer_to
 
 pytestmark = pytest.mark.shares_setup
 
@@ -49,11 +50,11 @@ def repeated(tmp_path_factory, line, write_short_page):
     long, and what it printed is in the file printed.json beside them.
     """
     out = tmp_path_factory.mktemp("repeats") / "line"
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_ending, "write_report", write_short_page)
-        assert main([*three_of(line, out), "--json"]) == 0
-    out.with_name("printed.json").write_text(printed.getvalue())
+        answer = answer_to(*three_of(line, out), "--json")
+    assert answer.status == 0
+    out.with_name("printed.json").write_text(answer.out)
     return out
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import json
 
 import numpy as np
@@ -13,11 +11,11 @@ import pytest
 import simbridge
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
-from simbridge.cli.command_line import main
 from simbridge.errors import InvalidParameter, PlanRefused
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from tests.ports import free_port
+from tests.program import answer_to
 from tests.report.pages import leave_out_drawings
 
 pytestmark = pytest.mark.shares_setup
@@ -71,9 +69,9 @@ def test_the_reference_is_the_tools_pose_at_them(recording, options):
 
 def run_and_print(path, column, out):
     """Run recorded joints, and return the directory and what was printed."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert main(["run", str(path), "--from", column, *COARSE, "--out", str(out)]) == 0
-    return out, printed.getvalue()
+    answer = answer_to("run", path, "--from", column, *COARSE, "--out", out)
+    assert answer.status == 0
+    return out, answer.out
 
 
 @pytest.fixture(scope="module")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import json
 import sys
 
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.cli.json_schemas import make_schema
 from simbridge.experiments.suite import command, suite, time_limit
 from simbridge.experiments.suite.tables import TITLES
 from tests.experiments.suite.conftest import SOLVERS, make_short_motions, read
 from tests.json_schema import faults
+from tests.program import answer_to
 
 pytestmark = pytest.mark.slow
 
@@ -37,11 +35,11 @@ def with_exceptions(without_page, tmp_path_factory):
     """What comparing an exact solver with one that raises prints, and its directory."""
     out = tmp_path_factory.mktemp("suite") / "out"
     solvers = [f"{SOLVERS}:{name}" for name in ("exact", "raises")]
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suite, "make_motions", make_short_motions)
-        assert main(["experiment", "solvers", "--solver", *solvers, "--out", str(out)]) == 0
-    return printed.getvalue(), out
+        answer = answer_to("experiment", "solvers", "--solver", *solvers, "--out", out)
+    assert answer.status == 0
+    return answer.out, out
 
 
 def faults_of(printed, name):
