@@ -1,4 +1,4 @@
-"""The program, called in this process."""
+"""The program, called in this process, and for another one without the pages of runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import contextlib
 import io
 
 from simbridge.cli.command_line import main
+
+WITHOUT_PAGES = """
+import sys
+from simbridge.__main__ import main
+from simbridge.running import run_ending
+run_ending.write_report = lambda *_: None
+sys.exit(main())
+"""
+"""The installed program, as text for Python, without the pages of runs: they take most of its time.
+"""
 
 
 class Answer:

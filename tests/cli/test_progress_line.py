@@ -20,15 +20,7 @@ from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
 from tests.backends.trial import write_line
 from tests.controllers import REALTIME_FLAGS
-
-# `simbridge` without the pages of a run, which take most of its time.
-PROGRAM = """
-import sys
-from simbridge.cli.command_line import main
-from simbridge.running import run_ending, runner
-run_ending.write_report = lambda *_: None
-sys.exit(main(sys.argv[1:]))
-"""
+from tests.program import WITHOUT_PAGES
 
 
 def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
@@ -38,7 +30,7 @@ def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
     """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
-    command = [sys.executable, "-c", PROGRAM, "run", *map(str, arguments)]
+    command = [sys.executable, "-c", WITHOUT_PAGES, "run", *map(str, arguments)]
     running = subprocess.Popen(
         command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
     )

@@ -13,19 +13,12 @@ import pytest
 
 from simbridge.cli.streams import MAX_COLUMNS, MIN_COLUMNS, nearest_text, prepare_streams
 from tests.patience import PATIENCE
+from tests.program import WITHOUT_PAGES
 from tests.properties import variants
 
 pytestmark = pytest.mark.slow
 
 PROGRAM = f"{sys.executable} -m simbridge"
-# The program without a run's page, which takes most of its time.
-WITHOUT_PAGE = """
-import sys
-from simbridge.__main__ import main
-from simbridge.running import run_ending
-run_ending.write_report = lambda *_: None
-sys.exit(main())
-"""
 
 
 def shell(command, **environment):
@@ -54,7 +47,7 @@ def test_a_closed_stream_is_like_dev_null(redirection):
 
 def test_a_run_with_closed_streams_is_complete(tmp_path, line):
     program = tmp_path / "without_page.py"
-    program.write_text(WITHOUT_PAGE)
+    program.write_text(WITHOUT_PAGES)
 
     answer = shell(f"{sys.executable} {program} run {line} --out {tmp_path}/run <&- >&- 2>&-")
 

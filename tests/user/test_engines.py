@@ -16,19 +16,16 @@ from simbridge.errors import MissingEngine
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from tests.patience import PATIENCE
+from tests.program import WITHOUT_PAGES
 from tests.sweeps.rows import rows_of
 
 pytestmark = pytest.mark.shares_setup
 
-# A program without PyBullet: importing it fails, as where it is not installed. The page of its
-# run, which no engine has a part in, is left out.
-WITHOUT_PYBULLET = """
+# The program without PyBullet: importing it fails, as where it is not installed.
+WITHOUT_PYBULLET = f"""
 import sys
 sys.modules["pybullet"] = None
-from simbridge.cli.command_line import main
-from simbridge.running import run_ending
-run_ending.write_report = lambda *_: None
-sys.exit(main(sys.argv[1:]))
+{WITHOUT_PAGES}
 """
 
 
