@@ -45,7 +45,7 @@ class FigureRow(NamedTuple):
     unit: str
     """The unit, with remarks; or several values with theirs."""
     is_detail: bool = False
-    """Whether only `--verbose` shows the row."""
+    """True for a row that needs `--verbose`."""
 
 
 def identify(flags: IdentifyFlags) -> int:
@@ -188,8 +188,8 @@ def _servoj_rows(identification: Identification) -> list[FigureRow]:
     if servoj["phase_s"] is not None and servoj["call_s"] is not None:
         begin = f"{1e3 * servoj['phase_s']:.4f}"
         duration = f"{1e3 * servoj['call_s']:.6g}"
-        phase_unit = "ms into the controller cycle"
-        rows.append(FigureRow("servoj calls start", begin, "", phase_unit, is_detail=True))
+        remark = "ms into the controller cycle"
+        rows.append(FigureRow("servoj calls start", begin, "", remark, is_detail=True))
         rows.append(FigureRow("a servoj call takes", duration, "", "ms", is_detail=True))
 
     residual = servoj["residual_rad"]
@@ -245,13 +245,13 @@ def _kinematics_rows(identification: Identification) -> list[FigureRow]:
         degree = math.degrees(1.0)
         rotation = ", ".join(fixed(degree * value, 3) for value in tcp[3:6])
         deviation = significant(degree * max(deviations[3:6]), 2)
-        unit = f"({rotation}) °"
-        rows.append(FigureRow("  its rotation vector", "", deviation, unit, is_detail=True))
+        values = f"({rotation}) °"
+        rows.append(FigureRow("  its rotation vector", "", deviation, values, is_detail=True))
     return rows
 
 
 def _friction_rows(identification: Identification) -> list[FigureRow]:
-    """Return the friction of the joints as currents, and as details below them their deviations."""
+    """Return the friction of the joints as currents; as details, below them, their deviations."""
     friction = identification["friction"]
     if friction is None:
         return []

@@ -232,8 +232,8 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if survey.state is None:
         return unknown("model", tables.RTDE)
 
-    # CB3 and e-Series models share type numbers: the software version tells the two series apart.
-    # Models of one series may share a number, too, such as UR5e and UR7e: then both are possible.
+    # A CB3 and an e-Series model may have the same type number; the software version then decides.
+    # Two models of one series may, too, such as UR5e and UR7e: then both are possible.
     models = models_of_type(survey.arm.robot_type, survey.state.version[0])
     if not models:
         seen = describe_type(survey.arm.robot_type)

@@ -140,7 +140,7 @@ def add_aftermath(error: SimbridgeError, sentence: str) -> None:
 
 
 class EarlyEnd(NamedTuple):
-    """What ended a run or session before it was complete.
+    """The early end of a run or session: its error, its outcome, and the error to raise.
 
     Attributes:
         error: The error that ended it, the evidence of summary.json.

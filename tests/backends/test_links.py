@@ -166,7 +166,7 @@ def send(setpoints, link, half):
 def both(request, setpoints, tmp_path_factory):
     """The commands of each link, by its name, with the half of the registers.
 
-    The links use one controller in turn; their clients are told apart by their numbers.
+    The links use one controller in turn. The numbers of their clients show whose traffic it is.
     """
     half = request.param
     traffic = tmp_path_factory.mktemp("traffic") / "traffic.jsonl"
