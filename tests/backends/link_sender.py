@@ -1,7 +1,8 @@
 """`python -m tests.backends.link_sender HOST ROBOT LINK REGISTERS FILE` sends the setpoints of a
 file to a controller through a link, many in each of its cycles.
 
-In a process of its own, as a servo process is: ur_rtde leaves threads behind.
+In a process of its own, as a servo process is: ur_rtde leaves threads behind. It has a real-time
+priority, as the control script ends where no command comes for long.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from simbridge.backends.controller_options import servo_config
 from simbridge.backends.servo_process import LINKS
 from simbridge.planning.options import Options
 from simbridge.robot.load import load_robot
+from tests.controllers import realtime
 from tests.patience import PATIENCE
 
 # Setpoints that are sent before the next state is waited for.
@@ -42,6 +44,7 @@ def send(host: str, robot: str, link: Any, registers: Any, file: str) -> None:
 
 
 if __name__ == "__main__":
-    send(*sys.argv[1:])
+    with realtime():
+        send(*sys.argv[1:])
     sys.stdout.flush()
     os._exit(0)
