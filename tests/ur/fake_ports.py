@@ -43,10 +43,11 @@ def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
     try:
         yield
     finally:
+        # A connection is closed by its thread, which may only now begin to talk.
         for ended in (server, *connections):
             with contextlib.suppress(OSError):
                 ended.shutdown(socket.SHUT_RDWR)
-            ended.close()
+        server.close()
         for thread in (acceptor, *threads):
             thread.join()
 
