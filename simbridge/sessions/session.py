@@ -686,6 +686,8 @@ class LiveSession:
         if error is None and isinstance(self._failure, SimbridgeError):
             error = self._failure
 
+        # Before the newest period: if this thread stands still meanwhile, the loop does not.
+        now = time.monotonic()
         newest = self.newest
         if self._ended or newest is None:
             state = "ended" if self._ended else "idle"
@@ -695,7 +697,7 @@ class LiveSession:
             state = newest.phase.shown
             causes = newest.causes
             speed_factor = newest.rate
-            standstill = self._standstill(newest)
+            standstill = self._standstill(newest, now)
             if standstill is not None:
                 # The causes of the last period no longer hold: nothing moves the arm until the loop
                 # goes on.
@@ -704,7 +706,7 @@ class LiveSession:
                     state = LivePhase.HOLDING.shown
         return LiveStatus(state, causes, speed_factor, latency, input_age, error)
 
-    def _standstill(self, newest: Period) -> LiveCause | None:
+    def _standstill(self, newest: Period, now: float) -> LiveCause | None:
         """Return the cause `solver` or `loop` if the loop has not gone on from its last period.
 
         The loop may be in its solver; or its process is halted, or does not get to run. A loop that
@@ -712,6 +714,7 @@ class LiveSession:
 
         Args:
             newest: The last period.
+            now: When it was the last one, s (`time.monotonic`).
 
         Returns:
             The cause with how long the loop has stood still, s; None while the loop goes on.
@@ -719,7 +722,7 @@ class LiveSession:
         channel = self._driver.channel
         if channel is None or isinstance(self._driver, SteppedDriver):
             return None
-        duration = time.monotonic() - newest.now
+        duration = now - newest.now
         if duration <= STANDSTILL:
             return None
         return LiveCause.of("solver" if channel.solving[0] else "loop", "", duration)
