@@ -32,7 +32,7 @@ STOPL_DECELERATION = 1.0
 SERVOC_SPEED = 0.2
 SERVOC_ACCELERATION = 1.0
 WATCHDOG_FREQUENCY = 4.0
-UNLOCK_DELAY = 0.5  # s, set on the emulator: by default it takes five
+UNLOCK_DELAY = 2.0  # s, set on the emulator: by default it takes five
 WAYPOINTS = [[START[0] + way, *START[1:]] for way in (0.2, 0.4, 0.6)]
 TCP = [0.01, -0.02, 0.15, 0.1, -0.2, 0.3]
 CUSTOM = """
@@ -69,8 +69,11 @@ class Session:
             time.sleep(0.002)
 
     def let_pass(self, seconds: float) -> None:
-        """Wait for a duration on the controller's clock, s."""
-        end = self.receive.getTimestamp() + seconds
+        """Wait for a duration on the controller's clock, s.
+
+        It begins now, not with the newest state received, which may be old on a busy computer.
+        """
+        end = self.ask(do="state")["timestamp"] + seconds
         self.until(lambda: self.receive.getTimestamp() >= end, "the controller's clock")
 
     def rest(self) -> list[float]:
@@ -179,7 +182,8 @@ class Session:
         }
         self.home()
         begin = self.tick()
-        self.control.moveJ([[*q, 1.0, 8.0, 0.0] for q in WAYPOINTS], True)
+        # Each takes 0.8 s: none is missed.
+        self.control.moveJ([[*q, 0.25, 8.0, 0.0] for q in WAYPOINTS], True)
         progress = self.progress()
         self.seen["path"] = {"progress": progress, "q": self.rest(), "ticks": [begin, self.tick()]}
 
@@ -198,7 +202,8 @@ class Session:
 
     def stops(self) -> None:
         self.home()
-        self.control.moveJ(WAYPOINTS[-1], 1.0, 2.0, True)
+        # It begins to brake by itself only after 1.2 s.
+        self.control.moveJ(WAYPOINTS[-1], 0.5, 2.0, True)
         self.let_pass(0.4)
         self.seen["stopJ"] = self.stopped(lambda: self.control.stopJ(STOPJ_DECELERATION))
         self.begin_line()
@@ -342,8 +347,8 @@ class Session:
             except RuntimeError as error:
                 refusals.append(str(error))
                 self.let_pass(0.1)
-        unlocked = self.receive.getTimestamp() - before
         self.until(lambda: not self.receive.isProtectiveStopped(), "the unlocking")
+        unlocked = self.receive.getTimestamp() - before
         self.let_pass(0.2)
         self.seen["protective stop"] = {
             "returned": returned,
@@ -420,14 +425,17 @@ class Session:
         self.seen["moveUntilContact"] = {"returned": returned, "table": height, "q": self.rest()}
         self.ask(do="set", table=None)
 
-    def ask(self, **request: Any) -> None:
+    def ask(self, **request: Any) -> Any:
+        """Return the emulator's answer to a request at its control socket."""
         with (
             socket.create_connection((self.host, 30020)) as control,
             control.makefile("rw") as file,
         ):
             file.write(json.dumps(request) + "\n")
             file.flush()
-            assert json.loads(file.readline())["ok"]
+            answer = json.loads(file.readline())
+        assert answer["ok"]
+        return answer.get("value")
 
     def end(self) -> None:
         self.control.stopScript()
