@@ -14,10 +14,13 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.handle import Emulator
-from tests.controllers import loopback
+from tests.controllers import EMULATOR_PRIORITY, loopback, realtime
 from tests.patience import PATIENCE
 
 pytest.importorskip("urx", reason="urx is not installed: the extra `test` has it")
+
+# urx waits for half a second.
+pytestmark = pytest.mark.real_time
 
 HOST = loopback(90)
 CLIENT = """
@@ -34,11 +37,22 @@ robot.close()
 
 
 def test_urx_reads_joints_and_tool_and_starts_moves():
-    with Emulator("ur10e", polyscope="5.12", host=HOST, boot_time=0.05) as controller:
+    with Emulator(
+        "ur10e",
+        polyscope="5.12",
+        host=HOST,
+        realtime_priority=EMULATOR_PRIORITY,
+        boot_time=0.05,
+    ) as controller:
         state = controller.state()
-        ended = subprocess.run(
-            [sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=PATIENCE
-        )
+        # The client inherits the priority.
+        with realtime():
+            ended = subprocess.run(
+                [sys.executable, "-c", CLIENT, HOST],
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
         assert ended.returncode == 0, ended.stderr
         joints, pose = (
             np.fromstring(line.strip("[]"), sep=",") for line in ended.stdout.splitlines()
