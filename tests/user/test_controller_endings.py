@@ -33,7 +33,14 @@ from tests.backends.trial import (
     process_ends,
     write_line,
 )
-from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
+from tests.controllers import (
+    CALIBRATION,
+    loopback,
+    never_moved,
+    realtime,
+    realtime_options,
+    tick,
+)
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.quick
@@ -148,8 +155,10 @@ def test_losing_remote_control_early_is_named(e_series, tmp_path):
     begin = tick(e_series)
 
     with start_trial(e_series, tmp_path) as trial:
-        trial.wait_until_connecting()
-        e_series.do("remote_control", on=False)
+        # Before the script is sent.
+        with realtime():
+            trial.wait_until_connecting()
+            e_series.do("remote_control", on=False)
         ended_by = check_end(trial, "remote_control_lost")
 
     assert ended_by["at_s"] is None

@@ -175,9 +175,10 @@ def test_a_secondary_programs_tool_ends_the_run(call, what, e_series, tmp_path):
 def test_a_long_frozen_controller_ends_the_run(e_series, tmp_path):
     with Trial(e_series, tmp_path, write_line(tmp_path), *ON_E_SERIES) as trial:
         trial.wait_until_streaming()
-        tick = trial.tick()
 
         trial.controller.do("freeze", seconds=2.0)
+        # The answer comes once it goes on.
+        tick = trial.tick()
         status, message = trial.wait_for_end()
 
         assert status == 2

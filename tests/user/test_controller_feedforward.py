@@ -100,8 +100,9 @@ def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_seri
         trial.wait_until_streaming()
         begin = trial.tick()
         trial.signal(signal.SIGINT)
+        signalled = trial.tick()
 
         status, _ = trial.wait_for_end()
         assert status == 130
-        trial.check_rest(begin)
+        trial.check_rest(signalled)
         assert np.abs(joint_accelerations(e_series, begin)).max() <= MAX_ACCELERATION

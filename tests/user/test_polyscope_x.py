@@ -21,7 +21,14 @@ from simbridge.ur.errors import (
     UnsupportedController,
 )
 from tests.backends.trial import write_line
-from tests.controllers import EMULATOR_PRIORITY, loopback, never_moved, realtime_options, tick
+from tests.controllers import (
+    EMULATOR_PRIORITY,
+    loopback,
+    never_moved,
+    realtime,
+    realtime_options,
+    tick,
+)
 from tests.properties import variants
 from tests.slow_computers import keep_until
 
@@ -106,7 +113,9 @@ def plan(controller, tmp_path, backend="real", **more):
 def doctor_findings(cli, controller, *flags):
     """Return the findings of doctor, by the names of the checks."""
     arguments = ("--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json")
-    answer = cli("doctor", *arguments, *flags)
+    # It receives states for a tenth of a second.
+    with realtime():
+        answer = cli("doctor", *arguments, *flags)
     return {finding["check"]: finding for finding in json.loads(answer.out)["findings"]}
 
 
