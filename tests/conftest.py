@@ -30,6 +30,7 @@ from tests.plain_kernels import plain_kernels
 from tests.program import Answer
 from tests.report.pages import leave_out_drawings
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
+from tests.stolen_time import LONGEST_STOLEN, stolen
 from tests.terminals import terminal  # noqa: F401 (fixture)
 
 # The first call of a kernel compiles it, which takes seconds.
@@ -43,10 +44,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 # pytest-xdist names a width of 80 columns, to which output would be broken.
 os.environ.pop("COLUMNS", None)
 
-LONGEST_STOLEN = 0.03
-"""A test of real time that failed is made again, up to three times, if the host took the cores for
-longer, s.
-"""
 KINDS = ("", "calibrated", "cb3", "e_series")
 USER_TESTS = Path(__file__).parent / "user"
 """The tests there run whole commands: each of them is `slow`, unless its file is marked `quick`."""
@@ -84,7 +81,8 @@ def pytest_collection_modifyitems(items):
 
     The tests that keep real time run on one worker of pytest-xdist, and come first: they take
     longest. They are sorted by the kind of controller, each of which takes two seconds to
-    start. The tests of a file marked `shares_setup` run on one worker, too.
+    start. One that failed is made again, up to three times, if the host took the cores meanwhile.
+    The tests of a file marked `shares_setup` run on one worker, too.
     """
     real_time = []
     others = []
@@ -121,31 +119,17 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def _stolen():
-    """For how long the host of this virtual machine has not given it the cores that it wanted, s; 0
-    on a real one.
-    """
-    try:
-        fields = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)
-    except OSError:
-        return 0.0
-    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
-
-
-_stolen_before = _stolen()
+_stolen_before = stolen()
 
 
 def pytest_runtest_setup(item):
     global _stolen_before
-    _stolen_before = _stolen()
+    _stolen_before = stolen()
 
 
 def _host_took_the_cores():
-    """Return whether the host took the cores during the test, so that a failure says nothing.
-
-    No priority keeps real time where the computer stands still meanwhile.
-    """
-    return _stolen() - _stolen_before > LONGEST_STOLEN
+    """Return whether the host took the cores during the test, so that a failure says nothing."""
+    return stolen() - _stolen_before > LONGEST_STOLEN
 
 
 def pytest_runtest_teardown(item, nextitem):
