@@ -287,9 +287,9 @@ def paced(tmp_path_factory, write_short_page):
             duration = time.monotonic() - begin
 
             waiting = threads.submit(session.wait, LONG_WAIT_S)
-            threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
             begin = time.monotonic()
             try:
+                threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
                 session.wait(LONG_WAIT_S)
             finally:
                 until_interrupted = time.monotonic() - begin
@@ -448,14 +448,16 @@ def test_a_slow_solver_stops_the_arm(tmp_path, monkeypatch):
         assert session.status.state == "idle"
     log = read_log(tmp_path / "run" / "log.mcap")
 
-    assert (log.live["solver"] > 0.002).sum() >= 10
+    durations = log.live["solver"]
+    slow = durations[durations > 0.002]
+    assert len(slow) >= 10
+    assert 4e-3 <= np.median(slow[:10]) < 6e-3
 
     causes = [
         event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"
     ]
-    durations = [cause["value"] for cause in causes if cause and cause["kind"] == "solver"]
-
-    assert 4e-3 <= durations[0] < 6e-3
+    said = [cause["value"] for cause in causes if cause and cause["kind"] == "solver"]
+    assert said[0] in slow
 
 
 # test_a_solver_that_stays_stuck_ends_with_a_stale_state shows it in tests/user.

@@ -183,10 +183,11 @@ def failed_session(tmp_path_factory):
         stopped = session.status
         for _ in range(TRIES):
             session.engage()
+            process = session._driver._process.pid
             again = drive_until(session, lambda status: is_tracking(status) or has_error(status))
             if is_tracking(again):
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(session._driver._process.pid, signal.SIGKILL)
+                    os.kill(process, signal.SIGKILL)
             lost = drive_until(session, has_error)
             if type(lost.error) is ServoProcessLost:
                 break
@@ -272,12 +273,13 @@ def halt_for_a_moment(session):
     """
     for _ in range(TRIES):
         session.engage()
-        drive_until(session, is_tracking)
         process = session._driver._process.pid
+        drive_until(session, lambda status: is_tracking(status) or has_error(status))
 
-        os.kill(process, signal.SIGSTOP)
-        halted = drive_until(session, lambda status: has_halted_loop(status) or has_error(status))
         # A loop that has been ended is no process any more.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGSTOP)
+        halted = drive_until(session, lambda status: has_halted_loop(status) or has_error(status))
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGCONT)
         after = drive_until(session, lambda status: is_tracking(status) or has_error(status))

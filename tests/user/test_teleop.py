@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -48,7 +49,12 @@ import json, sys, types
 import numpy as np
 from simbridge.errors import SimbridgeError
 from simbridge.sessions.causes import LiveCause
+from simbridge.teleop import key_terminal
+from tests.patience import PATIENCE
 from tests.teleop.fake_session import FakeSession
+
+# Each terminal of these tests answers.
+key_terminal.MAX_ANSWER_S = PATIENCE
 
 class Session(FakeSession):
     def pose(self, target, *, relative=False):
@@ -158,6 +164,7 @@ def test_the_keyboard_engages_steps_and_ends(start):
 
     program.type(b"q")
     status, calls = program.ended()
+    program.console.wait_for(b"the report is written")
 
     assert status == 0
     assert program.console.modes == before
@@ -338,6 +345,10 @@ def service(tmp_path_factory):
         twist = {"type": "twist", "engagement": teleoperation.drive()}
         refused = teleoperation.answer(**twist, values=[1e300, 0.0, 0.0, 0.0, 0.0, 0.0])
         after = teleoperation.answer(**twist, values=UPWARDS)
+        # The loop takes an input only after the reply to it.
+        deadline = time.monotonic() + PATIENCE
+        while after["ok"] and after["state"] != "tracking" and time.monotonic() < deadline:
+            after = teleoperation.answer(**twist, values=UPWARDS)
 
         process = teleoperation.process
         process.send_signal(signal.SIGINT)
