@@ -686,7 +686,8 @@ class LiveSession:
         if error is None and isinstance(self._failure, SimbridgeError):
             error = self._failure
 
-        # Before the newest period: if this thread stands still meanwhile, the loop does not.
+        # The clock is read first: else a pause of this thread between the two would count as the
+        # loop's.
         now = time.monotonic()
         newest = self.newest
         if self._ended or newest is None:
@@ -714,7 +715,7 @@ class LiveSession:
 
         Args:
             newest: The last period.
-            now: When it was the last one, s (`time.monotonic`).
+            now: A time just before the last period was read, s (`time.monotonic`).
 
         Returns:
             The cause with how long the loop has stood still, s; None while the loop goes on.
