@@ -30,7 +30,7 @@ from tests.plain_kernels import plain_kernels
 from tests.program import Answer
 from tests.report.pages import leave_out_drawings
 from tests.stepped_sessions import every_input, make_killed, make_never_engaged, stepped
-from tests.stolen_time import LONGEST_STOLEN, stolen
+from tests.stolen_time import LONGEST_STOLEN, stolen_time
 from tests.terminals import terminal  # noqa: F401 (fixture)
 
 # The first call of a kernel compiles it, which takes seconds.
@@ -81,8 +81,8 @@ def pytest_collection_modifyitems(items):
 
     The tests that keep real time run on one worker of pytest-xdist, and come first: they take
     longest. They are sorted by the kind of controller, each of which takes two seconds to
-    start. One that failed is made again, up to three times, if the host took the cores meanwhile.
-    The tests of a file marked `shares_setup` run on one worker, too.
+    start. A test of real time that failed is made again, up to three times, if the host took the
+    cores meanwhile. The tests of a file marked `shares_setup` run on one worker, too.
     """
     real_time = []
     others = []
@@ -119,17 +119,17 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-_stolen_before = stolen()
+_stolen_before = stolen_time()
 
 
 def pytest_runtest_setup(item):
     global _stolen_before
-    _stolen_before = stolen()
+    _stolen_before = stolen_time()
 
 
 def _host_took_the_cores():
     """Return whether the host took the cores during the test, so that a failure says nothing."""
-    return stolen() - _stolen_before > LONGEST_STOLEN
+    return stolen_time() - _stolen_before > LONGEST_STOLEN
 
 
 def pytest_runtest_teardown(item, nextitem):

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 LONGEST_STOLEN = 0.03
-"""What keeps real time says nothing if the host took the cores for longer meanwhile, s. No priority
-keeps real time where the computer stands still.
+"""The longest time for which the host may take the cores during a test of real time, s. After more,
+a failure says nothing: no priority keeps real time where the computer stands still.
 """
 
 
-def stolen() -> float:
+def stolen_time() -> float:
     """Return for how long the host has not given the cores that were wanted, s; 0 on a real
     computer.
     """

@@ -22,7 +22,7 @@ from simbridge.servo.plant import JOINT_LAG
 from tests.backends.trial import Trial, write_line
 from tests.controllers import REALTIME_FLAGS, tick
 from tests.optional_packages import needs_ur_rtde
-from tests.stolen_time import LONGEST_STOLEN, stolen
+from tests.stolen_time import LONGEST_STOLEN, stolen_time
 
 TRIES = 3
 SERVOJ = 11
@@ -86,13 +86,13 @@ class Recording:
     ids=" ".join,
 )
 def recording(request, controllers, tmp_path_factory):
-    # A test that is made again has the same recording: so this is made again here.
+    # A test that is made again gets the same recording, so the recording is made again here.
     for _ in range(TRIES):
-        before = stolen()
-        made = record(*request.param, controllers, tmp_path_factory)
-        if stolen() - before <= LONGEST_STOLEN:
+        before = stolen_time()
+        newest = record(*request.param, controllers, tmp_path_factory)
+        if stolen_time() - before <= LONGEST_STOLEN:
             break
-    return made
+    return newest
 
 
 def record(kind, scenario, link, registers, controllers, tmp_path_factory):

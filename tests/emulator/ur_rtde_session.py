@@ -182,7 +182,7 @@ class Session:
         }
         self.home()
         begin = self.tick()
-        # Each takes 0.8 s: none is missed.
+        # Each way point takes 0.8 s, so that none is missed.
         self.control.moveJ([[*q, 0.25, 8.0, 0.0] for q in WAYPOINTS], True)
         progress = self.progress()
         self.seen["path"] = {"progress": progress, "q": self.rest(), "ticks": [begin, self.tick()]}
@@ -334,7 +334,7 @@ class Session:
         self.home()
         self.control.moveJ(WAYPOINTS[-1], 1.0, 2.0, True)
         self.let_pass(0.4)
-        before = self.receive.getTimestamp()
+        before = self.ask(do="state")["timestamp"]
         begin = self.tick()
         returned = self.control.triggerProtectiveStop()
         self.until(self.receive.isProtectiveStopped, "the protective stop")

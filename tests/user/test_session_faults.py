@@ -274,12 +274,11 @@ def halt_for_a_moment(session):
     for _ in range(TRIES):
         session.engage()
         process = session._driver._process.pid
-        drive_until(session, lambda status: is_tracking(status) or has_error(status))
-
-        # A loop that has been ended is no process any more.
-        with contextlib.suppress(ProcessLookupError):
+        before = drive_until(session, lambda status: is_tracking(status) or has_error(status))
+        if is_tracking(before):
             os.kill(process, signal.SIGSTOP)
         halted = drive_until(session, lambda status: has_halted_loop(status) or has_error(status))
+        # A loop that has been ended is no process any more.
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGCONT)
         after = drive_until(session, lambda status: is_tracking(status) or has_error(status))

@@ -396,7 +396,7 @@ def test_protective_stop_pauses_the_program(seen):
     q = seen.record.target_q[seen.between(stopped["ticks"])]
     moving = np.flatnonzero(np.diff(q, axis=0).any(axis=1))
 
-    # From the first command since then, which stops the arm.
+    # Count from the first command after that tick: it is the one that stops the arm.
     inputs = seen.record.input_tick
     commanded = inputs[inputs >= stopped["ticks"][0]][0] - stopped["ticks"][0]
     assert (moving >= commanded).sum() * seen.period < 0.3

@@ -19,7 +19,7 @@ from tests.patience import PATIENCE
 
 pytest.importorskip("urx", reason="urx is not installed: the extra `test` has it")
 
-# urx waits for half a second.
+# urx gives up after half a second without a state.
 pytestmark = pytest.mark.real_time
 
 HOST = loopback(90)
