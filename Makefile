@@ -25,8 +25,8 @@ help: ## list the targets
 run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulation
 	$(VENV)/bin/simbridge run square_tracking
 
-test: $(VENV)/.installed-test ## run the tests: 10 to 15 minutes on two quiet cores, up to 30 on busy ones
-	@echo "The tests take 10 to 15 minutes on two quiet cores, up to 30 on busy ones. Ctrl-C ends them and all that they started."
+test: $(VENV)/.installed-test ## run the tests: 9 minutes on two quiet cores, 15 on slow ones, up to 30 on busy ones
+	@echo "The tests take 9 minutes on two quiet cores, 15 on slow ones, up to 30 on busy ones. Ctrl-C ends them and all that they started."
 	$(VENV)/bin/python -m pytest -n auto
 
 quick: $(VENV)/.installed-test ## run the tests that neither wait nor compute for long: under a minute on two cores
